@@ -1,0 +1,244 @@
+"""The scanner: drives one input through gate, prefixes and sessions, and collects rows, problems and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from analyzer.gate import Scanner, make_scanner
+from analyzer.model import InputFile, Problem, make_ref
+from analyzer.parsers.base import Format, Line, Parser, Session, Values, Verdict
+from analyzer.schema import COMMON, TABLES
+from analyzer.sources import Block, Member, blocks, clean, name_host, name_rank, split_prefix
+
+FOREIGN_LIMIT = 64
+"""So many foreign lines in a row end an open block: it was cut, or another program took over the stream."""
+TEXT_CAP = 600
+TEXTS_PER_TABLE = 4000
+_COMMON = len(COMMON)
+
+
+@dataclass(slots=True)
+class Scan:
+    """What one scan yields: rows per table (in schema order), cited texts, problems, one entry per input."""
+
+    rows: dict[str, list[tuple[object, ...]]] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    inputs: list[InputFile] = field(default_factory=list)
+    recognised: dict[str, list[int]] = field(default_factory=dict)
+    """Per format: lines recognised, lines of its own that it could not read."""
+
+
+class Collector:
+    """Receives rows from the sessions of one scan."""
+
+    def __init__(self, scan: Scan) -> None:
+        self._scan = scan
+        self._names = {name: table.names[_COMMON:] for name, table in TABLES.items() if not table.derived}
+        self._kept: dict[str, int] = {}
+
+    def emit(self, table: str, line: Line, values: Values) -> None:
+        """Adds one row; a value that the table has no column for is an error of the parser."""
+        names = self._names[table]
+        get = values.get
+        row = (line.ref, line.stream, get("host", line.host), get("rank", line.rank), get("at", line.at))
+        self._scan.rows.setdefault(table, []).append(row + tuple([get(name) for name in names]))
+        kept = self._kept.get(table, 0)
+        if kept < TEXTS_PER_TABLE and line.ref not in self._scan.texts:
+            self._kept[table] = kept + 1
+            self._scan.texts[line.ref] = line.text[:TEXT_CAP]
+
+
+class ScanDriver:
+    """Scans inputs one after another; grammars, gate and shape plans stay warm between them."""
+
+    def __init__(self, formats: Sequence[Format], *, plans: bool = True) -> None:
+        self._parsers = tuple(Parser(fmt, plans=plans) for fmt in formats)
+        literals: dict[bytes, list[int]] = {}
+        weak: set[tuple[bytes, int]] = set()
+        for number, parser in enumerate(self._parsers):
+            for text in parser.format.literals:
+                literals.setdefault(text.encode(), []).append(number)
+                if text in parser.format.weak_literals:
+                    weak.add((text.encode(), number))
+        self.literals = tuple(literals)
+        self._callers = tuple(tuple(literals[text]) for text in self.literals)
+        self._weak = tuple(frozenset(n for n in literals[text] if (text, n) in weak) for text in self.literals)
+        self._gate: Scanner = make_scanner(self.literals)
+        self.scan = Scan()
+        self._collector = Collector(self.scan)
+        self._streams = 0
+
+    def member(self, member: Member, input_id: int, problem: Callable[[Problem], None]) -> None:
+        """Scans one readable stream as input number ``input_id``."""
+        run = _MemberScan(self, member.name, input_id)
+        for block in blocks(member, problem):
+            run.block(block)
+        run.close()
+        kinds = ", ".join(sorted(run.kinds, key=lambda kind: (-run.kinds[kind], kind))) or "unknown"
+        self.scan.inputs.append(
+            InputFile(member.name, kinds, member.total_bytes, member.total_lines, run.recognised_lines)
+        )
+        self.scan.problems.extend(run.problem_list())
+
+
+@dataclass(slots=True)
+class _Stream:
+    number: int
+    host: str | None
+    rank: int | None
+    sessions: dict[int, Session] = field(default_factory=dict)
+    foreign: dict[int, int] = field(default_factory=dict)
+
+
+class _MemberScan:
+    """The state of scanning one input."""
+
+    def __init__(self, driver: ScanDriver, name: str, input_id: int) -> None:
+        self._d = driver
+        self._name = name
+        self._input = input_id
+        self._streams: dict[str, _Stream] = {}
+        self._name_rank = name_rank(name)
+        self._name_host = name_host(name)
+        self._open = 0
+        self.kinds: dict[str, int] = {}
+        self.recognised_lines = 0
+        self._problems: dict[tuple[str, str], list[int]] = {}
+
+    def block(self, block: Block) -> None:
+        """Scans one block: jumps from hit to hit, and walks line by line while a block format is open."""
+        data = block.data
+        hits = self._d._gate.scan(data)
+        hits.append((len(data), -1))
+        at, number, index = 0, block.first_line, 0
+        size = len(data)
+        while at < size:
+            if not self._open:
+                target = hits[index][0]
+                if target >= size:
+                    return
+                start = data.rfind(b"\n", at, target) + 1 or at
+                number += data.count(b"\n", at, start)
+                at = start
+            end = data.find(b"\n", at)
+            called: set[int] = set()
+            strong: set[int] = set()
+            while hits[index][0] < end:
+                literal = hits[index][1]
+                called.update(self._d._callers[literal])
+                strong.update(n for n in self._d._callers[literal] if n not in self._d._weak[literal])
+                index += 1
+            self._line(data[at:end], number, called, strong)
+            at, number = end + 1, number + 1
+
+    def close(self) -> None:
+        """Ends every session."""
+        for stream in self._streams.values():
+            for session in stream.sessions.values():
+                session.close()
+
+    def _line(self, raw: bytes, number: int, called: Iterable[int], strong: set[int]) -> None:
+        taken = False
+        segments = clean(raw)
+        for text in segments:
+            callers = called
+            if len(segments) > 1 and called:
+                callers = [n for n in called if any(w in text for w in self._d._parsers[n].format.literals)]
+            taken = self._segment(text, number, callers, strong) or taken
+        self.recognised_lines += taken
+
+    def _segment(self, text: str, number: int, called: Iterable[int], strong: set[int]) -> bool:
+        prefixed = split_prefix(text)
+        stream = self._streams.get(prefixed.label)
+        if stream is None:
+            stream = self._new_stream(prefixed.label, prefixed.rank, number)
+        line = Line(
+            make_ref(self._input, number),
+            stream.number,
+            prefixed.text,
+            prefixed.host or stream.host,
+            prefixed.rank if prefixed.rank is not None else stream.rank,
+            prefixed.at,
+            prefixed.boot_s,
+            prefixed.pid,
+        )
+        taken = False
+        offered: set[int] = set()
+        if self._open:
+            for which, session in list(stream.sessions.items()):
+                if session.open:
+                    offered.add(which)
+                    taken = self._offer(stream, which, session, line, which in called, which in strong) or taken
+        for which in sorted(called):
+            if which not in offered:
+                session_ = stream.sessions.get(which)
+                if session_ is None:
+                    session_ = stream.sessions[which] = self._d._parsers[which].session(self._d._collector.emit)
+                taken = self._offer(stream, which, session_, line, True, which in strong) or taken
+        return taken
+
+    def _offer(
+        self, stream: _Stream, which: int, session: Session, line: Line, called: bool, strong: bool
+    ) -> bool:
+        was_open = session.open
+        name = self._d._parsers[which].format.name
+        try:
+            verdict = session.offer(line, called)
+        except Exception as error:  # one line that breaks one parser must not lose the report
+            verdict = Verdict.UNREAD
+            strong = True
+            self._broken(name, line, error)
+        if verdict is Verdict.ENDED:
+            if session.open:
+                session.close()
+            self._open -= was_open
+            return self._offer(stream, which, session, line, True, strong) if called else False
+        if verdict is Verdict.TAKEN:
+            stream.foreign[which] = 0
+            self.kinds[name] = self.kinds.get(name, 0) + 1
+            self._d.scan.recognised.setdefault(name, [0, 0])[0] += 1
+        elif verdict is Verdict.UNREAD:
+            if strong:
+                self._unread(name, line)
+        elif was_open:
+            stream.foreign[which] = stream.foreign.get(which, 0) + 1
+            if stream.foreign[which] >= FOREIGN_LIMIT:
+                stream.foreign[which] = 0
+                session.close()
+        self._open += session.open - was_open
+        return verdict is Verdict.TAKEN
+
+    def _broken(self, name: str, line: Line, error: Exception) -> None:
+        """A parser failed on a line: a fault of crashcart, told as a problem with the place in the code."""
+        frame = error.__traceback__
+        while frame is not None and frame.tb_next is not None:
+            frame = frame.tb_next
+        where = f" at {frame.tb_frame.f_code.co_name}:{frame.tb_lineno}" if frame else ""
+        self._d.scan.problems.append(
+            Problem(self._name, line.ref & 0xFFFFFFFFFF, f"{name}: parser failed: {type(error).__name__}{where}")
+        )
+
+    def _unread(self, name: str, line: Line) -> None:
+        from analyzer.shapes import shape_of
+
+        self._d.scan.recognised.setdefault(name, [0, 0])[1] += 1
+        known = self._problems.setdefault((name, shape_of(line.text)[:120]), [line.ref, 0])
+        known[1] += 1
+
+    def problem_list(self) -> Iterator[Problem]:
+        """One problem for each shape of line that a format could not read."""
+        from analyzer.model import split_ref
+
+        for (name, shape), (ref, count) in self._problems.items():
+            yield Problem(self._name, split_ref(ref)[1], f"{name}: line of unknown form: {shape}", count)
+
+    def _new_stream(self, label: str, rank: int | None, number: int) -> _Stream:
+        stream = _Stream(self._d._streams, self._name_host, rank)
+        self._d._streams += 1
+        self._streams[label] = stream
+        line = Line(make_ref(self._input, number), stream.number, label, self._name_host, rank)
+        values = {"input": self._input, "label": label, "label_rank": rank, "name_rank": self._name_rank}
+        self._d._collector.emit("stream", line, values)
+        return stream
