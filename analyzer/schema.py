@@ -680,6 +680,37 @@ DERIVED: tuple[Table, ...] = (
         """,
     ),
     _derived(
+        "shortfall",
+        "one row per card on which a request failed: what was missing, and which part of the ledger decides",
+        """
+        host str host
+        gpu int GPU index
+        bus_id str bus id
+        rank int rank that failed
+        requested_bytes int request that failed
+        free_bytes int free then
+        missing_bytes int requested minus free
+        capacity_bytes int capacity
+        allocated_bytes int framework allocated
+        unallocated_bytes int framework reserved but unallocated
+        comm_bytes int communication buffers
+        comm_origin str computed, estimated or NULL
+        communicators int live communicators
+        other_bytes int memory of other processes
+        outside_bytes int memory that is neither the framework's nor a named buffer: context, libraries, rest
+        allowed_bytes int limit set for the process
+        peak_allocated_bytes int peak of a run without these communicators
+        demand_bytes int what the job needs: tensors at their peak, buffers, context
+        decisive str part that alone covers what is missing and is largest: other_processes, reserved_unallocated, comm_buffers, outside, process_limit, workload, unknown
+        decisive_bytes int size of that part
+        runner_up_bytes int size of the next largest part
+        used_share float used share of the capacity, 0..1
+        at float time of the failure
+        ref int line of the failure
+        refs str references, separated by commas
+        """,
+    ),
+    _derived(
         "edge",
         "one pair of GPUs with its path, measurements and the medians of its path class",
         """

@@ -1,6 +1,6 @@
 """What needs code before rules can ask: identity, memory ledger, links and rings, time line, trends.
 
-    raw tables -> identity (who is who) -> communication memory -> ledger
+    raw tables -> identity (who is who) -> communication memory -> ledger -> shortfall
                                         -> edges and ring paths
                                         -> events in time
                                         -> trends over steps
@@ -13,6 +13,7 @@ from analyzer.derive.comm_memory import derive_comm_memory
 from analyzer.derive.identity import derive_identity
 from analyzer.derive.ledger import derive_ledger
 from analyzer.derive.links import derive_links
+from analyzer.derive.shortfall import derive_shortfall
 from analyzer.derive.timeline import derive_timeline
 from analyzer.derive.trend import derive_trend
 from analyzer.evidence import Evidence
@@ -27,5 +28,6 @@ def derive(evidence: Evidence, baseline: Evidence | None = None) -> None:
     derive_comm_memory(evidence)
     derive_trend(evidence)
     derive_ledger(evidence, baseline)
+    derive_shortfall(evidence)
     derive_links(evidence)
     derive_timeline(evidence)

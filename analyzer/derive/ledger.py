@@ -64,9 +64,14 @@ def _entries(card: Card, capacity: int) -> list[Row]:
         entries.append(_entry("comm_buffers", comm.value, comm.origin, comm.error, comm.refs))
     if own is not None and allocated:
         entries.extend(_rest(card, own.value - sum(e["bytes"] for e in entries), sum(e["error_bytes"] for e in entries) + own.error, own.refs))
+    elif allocated and card.free() is not None:
+        free_ = card.free()
+        assert free_ is not None
+        left = capacity - free_.value - sum(e["bytes"] for e in entries)
+        entries.extend(_rest(card, left, free_.error + sum(e["error_bytes"] for e in entries), free_.refs))
     elif own is not None:
         entries.append(_entry("context_and_other", own.value - (comm.value if comm else 0), "computed", own.error, own.refs))
-    other = card.other(capacity)
+    other = card.other(capacity) if own is not None else None
     if other is not None:
         entries.append(_entry("other_processes", other.value, other.origin, other.error, other.refs))
     free = card.free()
@@ -110,7 +115,7 @@ def _total(card: Card, entries: list[Row], peak: Row | None) -> Row:
         "comm_bytes": size.get("comm_buffers"),
         "comm_origin": card.comm.origin if card.comm else None,
         "communicators": card.communicators,
-        "context_bytes": size.get("context_and_other", 0) + size.get("unexplained", 0) if own else None,
+        "context_bytes": size.get("context_and_other", 0) + size.get("unexplained", 0) if "context_and_other" in size else None,
         "requested_bytes": card.event["requested_bytes"] if card.event else None,
         "allowed_bytes": card.event["allowed_bytes"] if card.event else None,
         "peak_allocated_bytes": peak["bytes"] if peak else None,
