@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from analyzer.gate import Scanner, make_scanner
@@ -16,6 +16,7 @@ FOREIGN_LIMIT = 64
 TEXT_CAP = 600
 TEXTS_PER_TABLE = 4000
 _COMMON = len(COMMON)
+_NOBODY: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -63,8 +64,8 @@ class ScanDriver:
                 if text in parser.format.weak_literals:
                     weak.add((text.encode(), number))
         self.literals = tuple(literals)
-        self._callers = tuple(tuple(literals[text]) for text in self.literals)
-        self._weak = tuple(frozenset(n for n in literals[text] if (text, n) in weak) for text in self.literals)
+        self._callers = tuple(frozenset(literals[text]) for text in self.literals)
+        self._sure = tuple(frozenset(n for n in literals[text] if (text, n) not in weak) for text in self.literals)
         self._gate: Scanner = make_scanner(self.literals)
         self.scan = Scan()
         self._collector = Collector(self.scan)
@@ -114,6 +115,7 @@ class _MemberScan:
         hits.append((len(data), -1))
         at, number, index = 0, block.first_line, 0
         size = len(data)
+        callers, sure = self._d._callers, self._d._sure
         while at < size:
             if not self._open:
                 target = hits[index][0]
@@ -123,12 +125,14 @@ class _MemberScan:
                 number += data.count(b"\n", at, start)
                 at = start
             end = data.find(b"\n", at)
-            called: set[int] = set()
-            strong: set[int] = set()
+            called, strong = _NOBODY, _NOBODY
+            last = -1
             while hits[index][0] < end:
                 literal = hits[index][1]
-                called.update(self._d._callers[literal])
-                strong.update(n for n in self._d._callers[literal] if n not in self._d._weak[literal])
+                if literal != last:
+                    last = literal
+                    called = called | callers[literal] if called else callers[literal]
+                    strong = strong | sure[literal] if strong else sure[literal]
                 index += 1
             self._line(data[at:end], number, called, strong)
             at, number = end + 1, number + 1
@@ -139,17 +143,17 @@ class _MemberScan:
             for session in stream.sessions.values():
                 session.close()
 
-    def _line(self, raw: bytes, number: int, called: Iterable[int], strong: set[int]) -> None:
+    def _line(self, raw: bytes, number: int, called: frozenset[int], strong: frozenset[int]) -> None:
         taken = False
         segments = clean(raw)
         for text in segments:
             callers = called
             if len(segments) > 1 and called:
-                callers = [n for n in called if any(w in text for w in self._d._parsers[n].format.literals)]
+                callers = frozenset(n for n in called if any(w in text for w in self._d._parsers[n].format.literals))
             taken = self._segment(text, number, callers, strong) or taken
         self.recognised_lines += taken
 
-    def _segment(self, text: str, number: int, called: Iterable[int], strong: set[int]) -> bool:
+    def _segment(self, text: str, number: int, called: frozenset[int], strong: frozenset[int]) -> bool:
         prefixed = split_prefix(text)
         stream = self._streams.get(prefixed.label)
         if stream is None:
@@ -165,18 +169,16 @@ class _MemberScan:
             prefixed.pid,
         )
         taken = False
-        offered: set[int] = set()
         if self._open:
             for which, session in list(stream.sessions.items()):
                 if session.open:
-                    offered.add(which)
                     taken = self._offer(stream, which, session, line, which in called, which in strong) or taken
-        for which in sorted(called):
-            if which not in offered:
-                session_ = stream.sessions.get(which)
-                if session_ is None:
-                    session_ = stream.sessions[which] = self._d._parsers[which].session(self._d._collector.emit)
-                taken = self._offer(stream, which, session_, line, True, which in strong) or taken
+                    called = called - {which}
+        for which in called if len(called) < 2 else sorted(called):
+            session_ = stream.sessions.get(which)
+            if session_ is None:
+                session_ = stream.sessions[which] = self._d._parsers[which].session(self._d._collector.emit)
+            taken = self._offer(stream, which, session_, line, True, which in strong) or taken
         return taken
 
     def _offer(

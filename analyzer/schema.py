@@ -548,6 +548,7 @@ RAW: tuple[Table, ...] = (
         pid int process
         ppid int parent process
         state str state letter
+        started str start time as printed
         command str command line
         """,
         "ps -eo pid,ppid,stat,lstart,cmd",
@@ -662,6 +663,7 @@ DERIVED: tuple[Table, ...] = (
         free_bytes int free
         own_bytes int memory of the job's process
         other_bytes int memory of other processes
+        other_pids str these processes, separated by commas
         allocated_bytes int framework allocated
         unallocated_bytes int framework reserved but unallocated
         comm_bytes int communication buffers
@@ -697,6 +699,8 @@ DERIVED: tuple[Table, ...] = (
         comm_origin str computed, estimated or NULL
         communicators int live communicators
         other_bytes int memory of other processes
+        other_pids str these processes, separated by commas
+        orphans int how many of them have parent pid 1
         outside_bytes int memory that is neither the framework's nor a named buffer: context, libraries, rest
         allowed_bytes int limit set for the process
         peak_allocated_bytes int peak of a run without these communicators

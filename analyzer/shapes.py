@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 CLASS_TERMINALS = frozenset({"INT", "SIGNED", "HEX", "PTR", "FLOAT", "NUMBER"})
 MAX_SHAPES = 20_000
-_RECENT = 6
+_RECENT = 4
+_KEY = 6
 
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|(?<![0-9A-Za-z_])[a-f]*[0-9][0-9a-f]*(?![0-9A-Za-z_])|[0-9]+")
 _DIGITS = re.compile(r"[0-9]+")
@@ -56,14 +57,19 @@ def shape_of(text: str) -> str:
 
 
 class LineGrammar:
-    """One lark grammar over single lines. ``plans=False`` sends every line to lark (the reference for tests)."""
+    """One lark grammar over single lines. ``plans=False`` sends every line to lark (the reference for tests).
 
-    def __init__(self, name: str, *, plans: bool = True) -> None:
+    ``anchor`` is a text that most lines hold before the words that tell them apart; plans are tried by these words.
+    """
+
+    def __init__(self, name: str, *, plans: bool = True, anchor: str = "") -> None:
         self.name = name
+        self._anchor = anchor
+        self._skip = len(anchor) + 1 if anchor else 0
         self._use_plans = plans
         self._plans: dict[str, list[_Plan]] = {}
         self._rejected: set[str] = set()
-        self._recent: list[_Plan] = []
+        self._recent: dict[str, list[_Plan]] = {}
         self._lark: Lark | None = None
         self._class_regex: dict[str, str] = {}
         self._literal: frozenset[str] = frozenset()
@@ -73,28 +79,29 @@ class LineGrammar:
         """The kind and fields of a line, None where the grammar does not know it."""
         if not self._use_plans:
             return self._by_lark(text)[0]
-        for number, plan in enumerate(self._recent):
+        start = text.find(self._anchor) + self._skip if self._anchor else 0
+        key = text[start : start + _KEY]
+        for plan in self._recent.get(key, ()):
             found = plan.regex.fullmatch(text)
             if found:
-                if number:
-                    self._remember(plan)
-                return Match(plan.kind, {n: v for n, v in zip(plan.names, found.groups(), strict=True) if v})
-        return self._by_shape(text)
+                return Match(plan.kind, dict(zip(plan.names, found.groups(), strict=True)))
+        return self._by_shape(text, key)
 
-    def _remember(self, plan: _Plan) -> None:
-        recent = self._recent
-        if plan in recent:
-            recent.remove(plan)
-        recent.insert(0, plan)
-        del recent[_RECENT:]
+    def _remember(self, key: str, plan: _Plan) -> None:
+        if len(self._recent) >= MAX_SHAPES:
+            self._recent.clear()
+        recent = self._recent.setdefault(key, [])
+        if plan not in recent:
+            recent.insert(0, plan)
+            del recent[_RECENT:]
 
-    def _by_shape(self, text: str) -> Match | None:
+    def _by_shape(self, text: str, key: str) -> Match | None:
         shape = shape_of(text)
         for plan in self._plans.get(shape, ()):
             found = plan.regex.fullmatch(text)
             if found:
-                self._remember(plan)
-                return Match(plan.kind, {n: v for n, v in zip(plan.names, found.groups(), strict=True) if v})
+                self._remember(key, plan)
+                return Match(plan.kind, dict(zip(plan.names, found.groups(), strict=True)))
         strict = _BLANKS.sub(" ", _DIGITS.sub("0", text))
         if strict in self._rejected:
             return None
@@ -107,7 +114,7 @@ class LineGrammar:
             if len(self._plans) >= MAX_SHAPES:
                 self._plans.clear()
             self._plans.setdefault(shape, []).append(plan_made)
-            self._remember(plan_made)
+            self._remember(key, plan_made)
         return match
 
     def _by_lark(self, text: str) -> tuple[Match | None, _Plan | None]:
@@ -137,6 +144,7 @@ class LineGrammar:
         return self._lark
 
     def _make_plan(self, text: str, kind: str, spans: Sequence[_Span], tokens: Sequence[Token]) -> _Plan | None:
+        spans = [span for span in spans if span.end > span.start]
         names = tuple(span.name for span in spans)
         if len(set(names)) != len(names):
             return None

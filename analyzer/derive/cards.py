@@ -79,9 +79,7 @@ class Card:
 
     def other(self, capacity: int) -> Amount | None:
         """Memory of other processes: as the error text or the tool lists them, else what is left over."""
-        rows = self.holders or [
-            r for r in self.tool_processes if r["pid"] not in self.pids and r["used_bytes"] is not None and self.pids
-        ]
+        rows = self.foreign()
         if rows:
             return Amount(
                 sum(r["used_bytes"] for r in rows),
@@ -97,6 +95,12 @@ class Card:
         if abs(left) <= error:
             return Amount(0, error, "computed", own.refs)
         return Amount(max(left, 0), error, "computed", (*own.refs, *free.refs)) if self.event else None
+
+    def foreign(self) -> list[Row]:
+        """Processes on the card that are not the job's: those an error text names, else those a tool lists."""
+        if self.holders or not self.pids:
+            return self.holders
+        return [r for r in self.tool_processes if r["pid"] not in self.pids and r["used_bytes"] is not None]
 
     def allocated(self) -> Amount | None:
         """What the framework's tensors take."""

@@ -110,6 +110,7 @@ def _total(card: Card, entries: list[Row], peak: Row | None) -> Row:
         "free_bytes": free.value if free else None,
         "own_bytes": own.value if own else None,
         "other_bytes": size.get("other_processes"),
+        "other_pids": ",".join(str(pid) for pid in sorted({row["pid"] for row in card.foreign()})) or None,
         "allocated_bytes": size.get("framework_allocated"),
         "unallocated_bytes": size.get("framework_reserved_unallocated"),
         "comm_bytes": size.get("comm_buffers"),

@@ -21,11 +21,12 @@ _LIVE_SHARE = 0.6
 def derive_shortfall(evidence: Evidence) -> None:
     """Fills ``shortfall`` for every card of the ledger on which a request failed."""
     times = {row["ref"]: row["at"] for row in evidence.rows("oom_event")}
+    orphans = {row["pid"]: row["ref"] for row in evidence.rows("os_process") if row["ppid"] == 1}
     rows = [row for row in evidence.rows("ledger_total") if row["failed"]]
-    evidence.set("shortfall", (_shortfall(row, times.get(row["ref"])) for row in rows))
+    evidence.set("shortfall", (_shortfall(row, times.get(row["ref"]), orphans) for row in rows))
 
 
-def _shortfall(row: Row, at: float | None) -> Row:
+def _shortfall(row: Row, at: float | None, orphans: dict[int, int]) -> Row:
     requested, free, capacity = row["requested_bytes"], row["free_bytes"], row["capacity_bytes"]
     missing = requested - free if requested is not None and free is not None else None
     outside = row["context_bytes"]
@@ -34,9 +35,13 @@ def _shortfall(row: Row, at: float | None) -> Row:
         tensors = max(row["allocated_bytes"] + requested, row["peak_allocated_bytes"] or 0)
         demand = tensors + (row["comm_bytes"] or 0) + (outside or 0)
     decisive, size, second = _decide(row, missing)
+    others = [int(pid) for pid in (row["other_pids"] or "").split(",") if pid]
+    lost = [orphans[pid] for pid in others if pid in orphans]
     names = ("host", "gpu", "bus_id", "rank", "capacity_bytes", "allocated_bytes", "unallocated_bytes", "comm_bytes")
-    more = ("comm_origin", "communicators", "other_bytes", "allowed_bytes", "peak_allocated_bytes", "ref", "refs")
+    more = ("comm_origin", "communicators", "other_bytes", "allowed_bytes", "peak_allocated_bytes", "other_pids", "ref")
     return {name: row[name] for name in names + more} | {
+        "refs": ",".join([row["refs"], *map(str, lost)]),
+        "orphans": len(lost),
         "requested_bytes": requested,
         "free_bytes": free,
         "missing_bytes": missing,

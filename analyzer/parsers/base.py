@@ -105,6 +105,8 @@ class Format:
     versions: str
     weak_literals: frozenset[str] = field(default_factory=frozenset)
     """Literals that also occur in lines of other origin: a line that only holds these is never a problem."""
+    anchor: str = ""
+    """Text that stands before the telling words of most lines (see ``LineGrammar``)."""
 
 
 class Parser:
@@ -112,7 +114,7 @@ class Parser:
 
     def __init__(self, fmt: Format, *, plans: bool = True) -> None:
         self.format = fmt
-        self.grammar = LineGrammar(fmt.grammar, plans=plans)
+        self.grammar = LineGrammar(fmt.grammar, plans=plans, anchor=fmt.anchor)
 
     def session(self, emit: Emit) -> Session:
         """A fresh session for one stream."""

@@ -41,22 +41,18 @@ class NcclSession(Session):
         self._seen: dict[str, set[tuple[object, ...]]] = {}
         self._calls: dict[tuple[str, str, str], list[object]] = {}
 
-    def offer(self, line: Line, called: bool) -> Verdict:
-        verdict = super().offer(line, called)
-        if verdict is not Verdict.UNREAD:
-            return verdict
-        pieces = [piece for piece in _GLUED.split(line.text) if piece.strip()]
-        if len(pieces) < 2:
-            return verdict
+    def unread(self, line: Line) -> Verdict:
+        """Two messages glued into one line, or one behind other text, are read apart."""
+        if "NCCL INFO" not in line.text and "NCCL WARN" not in line.text:
+            return Verdict.LEFT
+        pieces = [piece.rstrip() for piece in _GLUED.split(line.text) if piece.strip()]
         taken = Verdict.UNREAD
-        for piece in pieces:
-            part = Line(line.ref, line.stream, piece.rstrip(), line.host, line.rank, line.at, line.boot_s)
-            if super().offer(part, called) is Verdict.TAKEN:
+        for piece in pieces if len(pieces) > 1 else ():
+            match = self.grammar.parse(piece)
+            if match is not None:
+                getattr(self, f"on_{match.kind}")(match.fields, line)
                 taken = Verdict.TAKEN
         return taken
-
-    def unread(self, line: Line) -> Verdict:
-        return Verdict.UNREAD if "NCCL INFO" in line.text or "NCCL WARN" in line.text else Verdict.LEFT
 
     def close(self) -> None:
         """Sends the folded collective calls."""
@@ -225,9 +221,9 @@ class NcclSession(Session):
 
     def on_note(self, f: Fields, line: Line) -> None:
         text = f.get("text", "")
-        fault = classify(line.text.partition("NCCL INFO ")[2]) if "fail" in text or "error" in text.lower() else None
+        fault = classify(_message(line.text)) if "fail" in text or "error" in text.lower() else None
         if fault and fault.kind != "other":
-            self._message(f, line, "INFO", line.text.partition("NCCL INFO ")[2])
+            self._message(f, line, "INFO", _message(line.text))
 
     def on_warn(self, f: Fields, line: Line) -> None:
         self._message(f, line, "WARN", f.get("text", ""))
@@ -257,6 +253,10 @@ class NcclSession(Session):
 
     def on_api_call(self, f: Fields, line: Line) -> None:
         """Known: calls of the API."""
+
+
+def _message(text: str) -> str:
+    return text.partition("NCCL INFO ")[2]
 
 
 def _who(f: Fields) -> dict[str, object]:
@@ -289,5 +289,6 @@ FORMAT = Format(
     title="NCCL debug log",
     command="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,P2P,NET,ALLOC,NVLS",
     versions="NCCL 2.4 to 2.30",
+    anchor="NCCL INFO",
     weak_literals=frozenset({"NCCL version"}),
 )

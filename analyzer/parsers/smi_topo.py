@@ -6,6 +6,7 @@ r"""Matrix of ``nvidia-smi topo -m``, drivers 384 to 610, with GPUs and NICs.
     NIC0\tPIX\tNODE\t X
 
 Pasted copies have blanks for the tabs. The matrix is symmetric; where a copy is not, both directions are rows.
+``topo -mp`` hides NVLinks, as its legend tells: its pairs of GPUs are left out, for they would look like lost links.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ Fields = Mapping[str, str]
 
 _GPU = re.compile(r"GPU([0-9]+)")
 _PATH = re.compile(r"X|NV([0-9]+)|C2C|PIX|PXB|PHB|NODE|SYS|SOC|PSB")
+_TITLES = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 _HEADER = re.compile(r"GPU[0-9]+\s.*CPU Affinity")
 _FOREIGN_LINES = 12
 
@@ -30,13 +32,13 @@ class SmiTopoSession(Session):
 
     def __init__(self, grammar: LineGrammar, emit: Emit) -> None:
         super().__init__(grammar, emit)
-        self._begin([], False)
+        self._begin([], 0)
 
-    def _begin(self, devices: list[str], ids: bool) -> None:
+    def _begin(self, devices: list[str], columns: int) -> None:
         self._devices = devices
-        self._ids = ids
+        self._columns = columns
         self._rows: dict[str, tuple[Line, dict[str, str]]] = {}
-        self._sent = not devices
+        self._signs: list[str] | None = None
         self._strange = 0
 
     def unread(self, line: Line) -> Verdict:
@@ -46,61 +48,60 @@ class SmiTopoSession(Session):
         if not line.text.strip():
             return Verdict.LEFT
         self._strange += 1
-        return Verdict.ENDED if self._sent or self._strange > _FOREIGN_LINES else Verdict.LEFT
+        return Verdict.ENDED if self._signs is not None or self._strange > _FOREIGN_LINES else Verdict.LEFT
 
     def close(self) -> None:
-        """Sends the pairs of a matrix that broke off."""
+        """Sends the pairs."""
         self._send()
-        self._begin([], False)
+        self._begin([], 0)
         super().close()
 
     def on_header(self, f: Fields, line: Line) -> None:
         self._send()
-        self._begin(f["devices"].split(), "GPU NUMA ID" in line.text)
+        self._begin(f["devices"].split(), sum(title in line.text for title in _TITLES))
         self.open = True
 
     def on_row(self, f: Fields, line: Line) -> Verdict | None:
         label = f["label"]
-        known = label in self._devices or _nic(label)
-        if not self.open or self._sent or not known or label in self._rows:
-            return self.foreign(line) if self.open else Verdict.LEFT
+        if not self.open:
+            return Verdict.LEFT
+        if self._signs is not None or label in self._rows or not (label in self._devices or _nic(label)):
+            return self.foreign(line)
         cells, places = _split(line.text, f["cells"], f.get("places", ""), len(self._devices))
         self._rows[label] = (line, dict(zip(self._devices, cells)))
         gpu = _GPU.fullmatch(label)
         if gpu:
             self._affinity(int(gpu.group(1)), places, line)
-        if all(device in self._rows for device in self._devices):
-            self._last(line)
         return None
 
-    def _last(self, line: Line) -> None:
-        """All devices of the header have their row; NIC rows may still follow one that names no NIC."""
-        if any(_nic(device) for device in self._devices):
-            self._send()
-
     def _affinity(self, gpu: int, places: Sequence[str], line: Line) -> None:
-        cpus, numa = _affinity(places, self._ids)
+        cpus, numa = _affinity(places, self._columns)
         if cpus is not None or numa is not None:
             self.emit("affinity", line, {"gpu": gpu, "cpus": cpus, "numa": numa})
 
     def on_legend_title(self, f: Fields, line: Line) -> Verdict | None:
-        self._send()
-        return None if self.open else Verdict.LEFT
+        if not self.open:
+            return Verdict.LEFT
+        self._signs = self._signs or []
+        return None
 
     def on_legend(self, f: Fields, line: Line) -> Verdict | None:
-        return self.on_legend_title(f, line)
+        if not self.open:
+            return Verdict.LEFT
+        self._signs = [*(self._signs or []), f["sign"]]
+        return None
 
     def on_nic(self, f: Fields, line: Line) -> Verdict | None:
         """Known: the name of a NIC; the matrix keeps its number."""
         return None if self.open else Verdict.LEFT
 
     def _send(self) -> None:
-        if self._sent:
-            return
-        self._sent = True
         order = [*self._devices, *(label for label in self._rows if label not in self._devices)]
+        hidden = self._signs is not None and self._signs[-1:] == ["PIX"]
         for number, a in enumerate(order):
             for b in order[number + 1 :]:
+                if hidden and not (_nic(a) or _nic(b)):
+                    continue
                 for one, other, line, path in self._pair(a, b):
                     found = _PATH.fullmatch(path)
                     links = int(found.group(1) or 0) if found else None
@@ -134,14 +135,16 @@ def _split(text: str, cells: str, places: str, columns: int) -> tuple[list[str],
     return cells.split()[:columns], places.split()
 
 
-def _affinity(places: Sequence[str], ids: bool) -> tuple[str | None, str | None]:
-    """CPU list and NUMA node from the texts behind the cells; ``ids`` tells of a third column.
+def _affinity(places: Sequence[str], columns: int) -> tuple[str | None, str | None]:
+    """CPU list and NUMA node from the texts behind the cells, under one to three column titles.
 
-    The texts are the CPU list, the NUMA node, and behind an empty text the NUMA id of the GPU's own memory.
+    The texts are the CPU list, the NUMA node, and behind an empty text the NUMA id of the GPU's own memory. Where
+    blanks part them and one is missing, a single number is the node.
     """
-    cpus = places[0] if places else ""
-    rest = list(places[1:])
-    if ids and rest:
+    cpus, *rest = places or [""]
+    if len(places) < columns and not re.search("[-,]", cpus):
+        cpus, rest = "", [*places]
+    if columns > 2 and rest:
         rest = rest[:-1]
     numa = next((text for text in rest if text), "")
     return (None if absent(cpus) else cpus), (None if absent(numa) else numa)
