@@ -214,7 +214,7 @@ RAW: tuple[Table, ...] = (
         """
         a int index of the source
         b int index of the destination
-        metric str latency_us, cpu_latency_us, unidirectional_gbps, bidirectional_gbps, connectivity
+        metric str latency_us, cpu_latency_us, unidirectional_gbps, bidirectional_gbps, connectivity (0 or 1); of peer reads: latency_read_us, cpu_latency_read_us, unidirectional_read_gbps
         p2p bool peer access switched on for this figure
         value float figure in the unit that the metric names
         tool str tool
@@ -434,7 +434,7 @@ RAW: tuple[Table, ...] = (
         "host_memory",
         "memory of the host at one time",
         """
-        what str total, used, free, available, swap_total, swap_free, pinned
+        what str total, used, free, available, shared, buff_cache, locked, swap_total, swap_used, swap_free, cgroup_used, cgroup_limit, pinned
         bytes int figure
         pid int process, for pinned memory
         """,
@@ -532,7 +532,7 @@ RAW: tuple[Table, ...] = (
         "another line of the kernel that matters",
         """
         boot_s float seconds since boot where that is the clock
-        kind str aer, link_down, oom_kill, oom_invoked, oom_task, iommu_fault, mce, hung_task, segfault, gpu_lost, driver_loaded
+        kind str aer, link_down, dpc, pcie_limited, iommu, iommu_fault, mce, hung_task, soft_lockup, segfault, panic, boot, boot_mark, gpu_lost, driver_loaded, rm_init_failed, probe_failed, bar_invalid, api_mismatch, open_module_required, unsupported_gpu, gsp, sxid, nvrm, uvm, peermem, nic_link_down, nic_link_up, nic_fault, oom_invoked, oom_task, oom_kill
         severity str severity as printed
         device str bus id or process name
         pid int process

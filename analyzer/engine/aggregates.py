@@ -1,6 +1,6 @@
 """Functions that queries may call beside SQLite's own: median, stddev, mode, percentile, gib and a few roots.
 
-All skip NULL and text, do not depend on the order of rows, and give NULL for no values.
+The aggregates skip NULL, do not depend on the order of rows, and give NULL for no values.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import statistics
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+
+from analyzer.engine.textfunctions import TEXT_FUNCTIONS
 
 GIB = 2**30
 
@@ -126,3 +128,5 @@ def register(connection: sqlite3.Connection) -> None:
         connection.create_aggregate(name, arguments, kind)
     for name, function in _FUNCTIONS.items():
         connection.create_function(name, 1, function, deterministic=True)
+    for name, (arguments, function) in TEXT_FUNCTIONS.items():
+        connection.create_function(name, arguments, function, deterministic=True)

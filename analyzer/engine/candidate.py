@@ -142,10 +142,11 @@ def _where(rows: Sequence[Row]) -> Where:
 
 def natural(words: Iterable[str]) -> tuple[str, ...]:
     """Sorted so that node2 comes before node10."""
-    return tuple(sorted(words, key=_natural_key))
+    return tuple(sorted(words, key=natural_key))
 
 
-def _natural_key(word: str) -> list[tuple[int, int, str]]:
+def natural_key(word: str) -> list[tuple[int, int, str]]:
+    """The key of that order."""
     return [(0, int(part), part) if part[:1] in _FIGURES else (1, 0, part) for part in _DIGITS.split(word) if part]
 
 

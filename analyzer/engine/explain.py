@@ -40,7 +40,7 @@ def skeleton(cause: str) -> str:
 
 def _section(name: str, entries: Sequence[str]) -> Iterator[str]:
     for place, entry in enumerate(entries):
-        yield f"  {name if place == 0 else str():<11}- {entry}"
+        yield f"  {name if place == 0 else '':<11}- {entry}"
 
 
 def _explained(rule: Rule, place: int) -> str:

@@ -20,12 +20,12 @@ def columns_of(frame: pandas.DataFrame, table: Table) -> tuple[tuple[str, ...], 
 
 
 def _values(series: pandas.Series[Any], kind: Type) -> list[Any]:
-    """One column. Columns of numpy numbers take the fast way; a NaN in one is bound as NULL by SQLite."""
-    if series.dtype.kind in "iub":
-        return series.tolist()
-    if series.dtype.kind == "f" and kind == "float":
-        return series.tolist()
+    """One column. Columns of numpy numbers take the fast way."""
     missing = series.isna()
+    if series.dtype.kind in "iub" and not missing.any():
+        return series.tolist()
+    if series.dtype.kind == "f" and kind == "float" and not missing.any():
+        return series.tolist()
     values = series.astype(object).tolist()
     convert = _PYTHON[kind]
     if not missing.any():

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from analyzer.engine.candidate import Candidate
+from analyzer.engine.candidate import Candidate, natural_key
 from analyzer.engine.components import components
-from analyzer.engine.rule import Explains
+from analyzer.engine.rule import WHERE_COLUMNS, Explains
 from analyzer.engine.scope import agree
 from analyzer.engine.unite import unite
-from analyzer.model import SEVERITY_ORDER, Finding
+from analyzer.model import SEVERITY_ORDER, Finding, Where
 
 _ROLE_ORDER = {"root": 0, "risk": 1, "consequence": 2, "info": 3}
 _LATE = float("inf")
@@ -45,12 +45,16 @@ def stable_order(item: Candidate) -> tuple[Any, ...]:
         -SEVERITY_ORDER[one.severity],
         _LATE if one.at is None else one.at,
         one.cause,
-        repr(one.where),
+        _place(one.where),
         one.rule,
         repr(item.key),
         repr(one),
         repr(item.explains),
     )
+
+
+def _place(where: Where) -> tuple[Any, ...]:
+    return tuple([natural_key(str(value)) for value in getattr(where, name)] for name in WHERE_COLUMNS)
 
 
 def _wrapped(one: Finding) -> Candidate:

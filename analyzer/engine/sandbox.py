@@ -7,16 +7,17 @@ and, where /proc exists, the growth of the process during one query: SQLite's al
 
 from __future__ import annotations
 
+import mmap
 import re
 import sqlite3
 import time
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analyzer.engine.aggregates import ALLOWED, register
-from analyzer.engine.sqltext import bare
+from analyzer.engine.sqltext import SqlError, bare, check_select
 from analyzer.errors import CrashcartError, RuleError
 from analyzer.schema import TABLES
 
@@ -30,6 +31,7 @@ VALUE_BYTES = 16_000_000
 HEAP_BYTES = 1 << 30
 GROWTH_BYTES = 256 << 20
 _STEPS = 5_000
+_PAGE = mmap.PAGESIZE
 _TYPES = {"int": "INTEGER", "float": "REAL", "str": "TEXT", "bool": "INTEGER"}
 _LIMITS = {
     "SQLITE_LIMIT_LENGTH": VALUE_BYTES,
@@ -42,11 +44,12 @@ _LIMITS = {
     "SQLITE_LIMIT_TRIGGER_DEPTH": 1,
     "SQLITE_LIMIT_WORKER_THREADS": 0,
 }
+_FUNCTION_FAULT = "a function got what it cannot take (printf: widths up to 99; replace: 16,000,000 characters)"
 _DENIED = re.compile(r"not authorized|prohibited", re.IGNORECASE)
 
 
 class QueryFault(RuleError):
-    """A query that failed; ``kind`` is sql, refused, time, memory or rows."""
+    """A query that failed; ``kind`` is sql, refused, time, memory, rows or value."""
 
     def __init__(self, kind: str, what: str) -> None:
         super().__init__(what)
@@ -54,13 +57,17 @@ class QueryFault(RuleError):
 
 
 class Database:
-    """The tables of one analysis. ``counts`` tells the rows of each table, loaded or not."""
+    """The tables of one analysis, gone with the object or by ``close()``.
+
+    ``counts`` tells the rows of each table, loaded or not.
+    """
 
     def __init__(self, tables: Collection[str] | None = None) -> None:
         self.tables = frozenset(TABLES if tables is None else tables)
         self.counts: dict[str, int] = dict.fromkeys(TABLES, 0)
         self._stopped = ""
         self._connection = sqlite3.connect(":memory:", isolation_level=None)
+        self.close = weakref.finalize(self, self._connection.close)
         _limit(self._connection)
         strict = " STRICT" if sqlite3.sqlite_version_info >= (3, 37) else ""
         for name in sorted(self.tables):
@@ -109,6 +116,10 @@ class Database:
 
     def query(self, sql: str, limit: int = ROWS, seconds: float = SECONDS) -> list[dict[str, Any]]:
         """The rows of a SELECT as mappings of column to value. Raises QueryFault."""
+        try:
+            check_select(sql)
+        except SqlError as error:
+            raise QueryFault("refused", str(error)) from None
         return self._guarded(sql, limit, seconds)[1]
 
     def columns(self, sql: str) -> tuple[str, ...]:
@@ -164,6 +175,8 @@ class Database:
             return QueryFault("memory", f"the query needs more than {GROWTH_BYTES >> 20} MiB of memory")
         if "too big" in text:
             return QueryFault("memory", f"the query makes a value of more than {VALUE_BYTES:,} bytes")
+        if "user-defined function" in text:
+            return QueryFault("value", _FUNCTION_FAULT)
         return QueryFault("refused" if _DENIED.search(text) else "sql", text)
 
 
@@ -180,7 +193,7 @@ def _authorize(action: int, first: str | None, second: str | None, base: str | N
     """SELECT, reading the tables of the schema, listed functions and recursion; all else is refused."""
     if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
         return sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_READ and first in TABLES and base in ("main", None):
+    if action == sqlite3.SQLITE_READ and (first in TABLES or _is_counted(first, second)):
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_READ and second == "" and base is None:
         return sqlite3.SQLITE_OK  # counts the rows of a common table expression
@@ -189,9 +202,15 @@ def _authorize(action: int, first: str | None, second: str | None, base: str | N
     return sqlite3.SQLITE_DENY
 
 
+def _is_counted(table: str | None, column: str | None) -> bool:
+    """Whether this is how SQLite asks for count(*) of a CTE: a name of the query's own, no column."""
+    return not column and not (table or "").lower().startswith(("sqlite_", "pragma_"))
+
+
 def _resident_bytes() -> int:
     """Resident memory of this process, 0 where /proc does not tell it."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+        with open("/proc/self/statm", "rb", buffering=0) as stream:
+            return int(stream.read().split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):
         return 0

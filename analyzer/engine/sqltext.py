@@ -6,7 +6,7 @@ It respects strings, quoted names, comments, parentheses, CASE and BETWEEN; SQLi
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
@@ -18,6 +18,7 @@ _TOKEN = re.compile(
     |(?P<mark>[\s\S])""",
     re.VERBOSE,
 )
+MOST_EXPANDED = 500
 _CLAUSES = {"WHERE", "HAVING", "ON"}
 _FOLLOWERS = "GROUP ORDER LIMIT UNION EXCEPT INTERSECT WINDOW JOIN LEFT RIGHT FULL INNER CROSS NATURAL SELECT USING"
 _ENDS = _CLAUSES | set(_FOLLOWERS.split())
@@ -82,11 +83,46 @@ def check_select(sql: str) -> None:
         raise SqlError("the query is empty", 0)
     if found[0].word not in ("SELECT", "WITH") or found[0].kind != "word":
         raise SqlError("the query must start with SELECT or WITH", found[0].start)
+    if expansion(found) > MOST_EXPANDED:
+        raise SqlError(f"its CTEs use each other more than {MOST_EXPANDED} times in all", 0)
     for token in found:
         if token.word == ";" and token is not found[-1]:
             raise SqlError("a second statement; a rule has one SELECT", token.start)
         if token.kind == "mark" and token.word in "?@$:":
             raise SqlError(f"a parameter ({token.word}); write the value itself", token.start)
+
+
+def expansion(found: Sequence[Token]) -> int:
+    """How many uses of CTEs SQLite has to write out; it does so before any time limit holds, doubling in chains."""
+    cost: dict[str, int] = {}
+    total = 0
+    inside: list[tuple[str, int, int]] = []
+    for place, token in enumerate(found):
+        if inside and token.word == ")" and token.depth == inside[-1][1]:
+            name, _, before = inside.pop()
+            cost[name] = 1 + min(total - before, MOST_EXPANDED)
+            total = before
+        elif token.kind in ("word", "name"):
+            total += cost.get(token.word.strip('"`[]').upper(), 0)
+        elif token.word == "(" and (name := _cte_name(found, place)):
+            inside.append((name, token.depth, total))
+    return total
+
+
+def _cte_name(found: Sequence[Token], place: int) -> str:
+    """The name in ``name [(columns)] AS [[NOT] MATERIALIZED] (`` that ends at this parenthesis, or nothing."""
+    at = place - 1
+    while at >= 0 and found[at].word in ("NOT", "MATERIALIZED"):
+        at -= 1
+    if at < 1 or found[at].word != "AS":
+        return ""
+    at -= 1
+    if found[at].word == ")":
+        depth = found[at].depth
+        while at > 0 and not (found[at].word == "(" and found[at].depth == depth):
+            at -= 1
+        at -= 1
+    return found[at].word.strip('"`[]').upper() if at >= 0 else ""
 
 
 def bare(sql: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from analyzer.errors import RuleError
 
 _LONGEST_QUOTE = 80
+_NEARLY = 0.1
 
 
 def quoted(text: object) -> str:
@@ -21,7 +22,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`` (did you mean x?)`` for the nearest known names, or nothing when none is near."""
     names = sorted(set(known))
     folded = {name.casefold(): name for name in names}
-    near = difflib.get_close_matches(word.casefold()[:200], list(folded), n=3, cutoff=0.6)
+    sought = word.casefold()[:200]
+    near = difflib.get_close_matches(sought, list(folded), n=3, cutoff=0.6)
+    likeness = {name: difflib.SequenceMatcher(None, name, sought).ratio() for name in near}
+    near = [name for name in near if likeness[name] > max(likeness.values()) - _NEARLY]
     return f" (did you mean {', '.join(folded[name] for name in near)}?)" if near else ""
 
 

@@ -3,8 +3,32 @@
 from __future__ import annotations
 
 from analyzer.parsers.base import Format
+from analyzer.parsers.host_memory import FORMAT as HOST_MEMORY
+from analyzer.parsers.kernel_log import FORMAT as KERNEL_LOG
+from analyzer.parsers.lspci_tree import FORMAT as LSPCI_TREE
 from analyzer.parsers.nccl_log import FORMAT as NCCL_LOG
+from analyzer.parsers.nccl_tests import FORMAT as NCCL_TESTS
+from analyzer.parsers.p2p_test import FORMAT as P2P_TEST
+from analyzer.parsers.ps_table import FORMAT as PS_TABLE
+from analyzer.parsers.smi_csv import FORMAT as SMI_CSV
+from analyzer.parsers.smi_nvlink import FORMAT as SMI_NVLINK
+from analyzer.parsers.smi_query import FORMAT as SMI_QUERY
+from analyzer.parsers.smi_table import FORMAT as SMI_TABLE
+from analyzer.parsers.smi_topo import FORMAT as SMI_TOPO
 
-FORMATS: tuple[Format, ...] = (NCCL_LOG,)
+FORMATS: tuple[Format, ...] = (
+    NCCL_LOG,
+    SMI_QUERY,
+    SMI_TABLE,
+    SMI_TOPO,
+    SMI_NVLINK,
+    SMI_CSV,
+    P2P_TEST,
+    NCCL_TESTS,
+    KERNEL_LOG,
+    PS_TABLE,
+    HOST_MEMORY,
+    LSPCI_TREE,
+)
 
 __all__ = ["FORMATS", "Format"]

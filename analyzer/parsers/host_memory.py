@@ -14,11 +14,12 @@ unit is the smallest that makes at least 4 GiB of the total.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
 from analyzer.parsers.base import Emit, Format, Line, Session, Verdict
-from analyzer.parsers.values import size
+from analyzer.parsers.values import number, size
 from analyzer.shapes import LineGrammar
 
 Fields = Mapping[str, str]
@@ -92,21 +93,24 @@ class HostMemorySession(Session):
     def on_row(self, f: Fields, line: Line) -> Verdict | None:
         if not self._columns:
             return Verdict.LEFT
+        wanted = 3 if f["row"] == "Swap:" else len(self._columns)
         cells = f["cells"].replace(",", ".").split()
-        if f["row"] in ("Mem:", "Swap:"):
+        if len(cells) < wanted:
+            cells.pop()
+        if cells and f["row"] in ("Mem:", "Swap:"):
             if self._unit is None:
                 self._unit = _guess(cells[0])
             for name, cell in zip(self._columns, cells, strict=False):
-                number = _bytes(cell, self._unit)
-                if number is not None and name in _KEPT:
-                    self._send(line, f"swap_{name}" if f["row"] == "Swap:" else name, number)
+                found = _bytes(cell, self._unit)
+                if found is not None and name in _KEPT:
+                    self._send(line, f"swap_{name}" if f["row"] == "Swap:" else name, found)
         self._foreign = 0
         if f["row"] == "Swap:":
             self.close()
         return None
 
-    def _send(self, line: Line, what: str, number: int) -> None:
-        self.emit("host_memory", line, {"what": what, "bytes": number})
+    def _send(self, line: Line, what: str, found: int) -> None:
+        self.emit("host_memory", line, {"what": what, "bytes": found})
 
     def on_meminfo(self, f: Fields, line: Line) -> Verdict | None:
         what = _MEMINFO.get(f["field"])
@@ -116,6 +120,9 @@ class HostMemorySession(Session):
             self._send(line, what, int(f["size"]) * 1024)
         self._begin()
         return None
+
+    def on_count(self, f: Fields, line: Line) -> Verdict | None:
+        return None if self.open and f["field"].startswith("HugePages") else Verdict.LEFT
 
     def on_node_meminfo(self, f: Fields, line: Line) -> None:
         """Known: memory of one NUMA node."""
@@ -132,8 +139,9 @@ def _unit(options: str) -> int:
 
 def _bytes(cell: str, unit: int) -> int | None:
     """A cell in bytes; with a suffix (``-h``: 251Gi, 1.2T, 0B) it names its own unit, in powers of 1024."""
-    if cell[-1].isdigit():
-        return round(float(cell) * unit)
+    plain = number(cell)
+    if plain is not None:
+        return round(plain * unit) if math.isfinite(plain * unit) else None
     known = size(cell.removesuffix("B").removesuffix("i"))
     return None if known is None else known.bytes
 

@@ -15,22 +15,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from analyzer.parsers.base import Emit, Format, Line, Session, Verdict
-from analyzer.parsers.kernel_texts import DRIVER_TEXTS, NIC_TEXTS, PROBE_TEXTS, kind_of
+from analyzer.parsers.base import Emit, Format, Line, Verdict
+from analyzer.parsers.kernel_host import HostEvents
+from analyzer.parsers.kernel_texts import DRIVER_TEXTS, PROBE_TEXTS, kind_of
 from analyzer.parsers.values import bus_id, integer
 from analyzer.shapes import LineGrammar
 
 Fields = Mapping[str, str]
 
 _INSIDE = re.compile(r"kernel: (?:\[ *([0-9]+\.[0-9]+)\] *)?|\[ *([0-9]+\.[0-9]+)\] *|(?=NVRM: |nvidia-nvswitch)")
-_FAULT_DEVICE = re.compile(r"[Dd]evice[ =]\[?([0-9a-fA-F:]+\.[0-7])")
-_DOMAIN = re.compile(r"Default domain type: *(\w+)")
-_RECOVERY = re.compile(r"reset failed|recovery failed|can't recover")
-_CHECKED = re.compile(r"Machine Check|APEI|event severity: (\w+)")
-_MEMORY_ERROR = re.compile(r"[0-9]+ ([CU]E) ")
 
 
-class KernelLogSession(Session):
+class KernelLogSession(HostEvents):
     """Reads line by line; only the driver's messages of several lines wait for the next one."""
 
     def __init__(self, grammar: LineGrammar, emit: Emit) -> None:
@@ -61,6 +57,7 @@ class KernelLogSession(Session):
 
     def on_xid(self, f: Fields, line: Line) -> None:
         name = f.get("name", "").strip()
+        cut = "name" not in f and "text" not in f
         self.emit(
             "xid",
             line,
@@ -68,19 +65,19 @@ class KernelLogSession(Session):
                 "boot_s": line.boot_s,
                 "bus_id": bus_id(f["device"]),
                 "code": int(f["code"]),
-                "pid": integer(f.get("pid", "").strip("'")),
+                "pid": None if cut else integer(f.get("pid", "").strip("'")),
                 "process": None if name.startswith("<") else name or None,
                 "text": f.get("text"),
             },
         )
 
-    def _event(self, line: Line, kind: str, device: str | None, **values: object) -> None:
-        common = {"boot_s": line.boot_s, "kind": kind, "device": device, "text": line.text}
-        self.emit("kernel_event", line, common | values)
-
     def on_loading(self, f: Fields, line: Line) -> None:
         self.emit("version", line, {"component": "NVIDIA driver", "value": f["value"]})
-        self._event(line, "driver_loaded", None)
+        self.event(line, "driver_loaded", None)
+        self._failed.clear()
+
+    def on_linux(self, f: Fields, line: Line) -> None:
+        super().on_linux(f, line)
         self._failed.clear()
 
     def on_gpu_uuid(self, f: Fields, line: Line) -> None:
@@ -106,26 +103,26 @@ class KernelLogSession(Session):
     def _end_mismatch(self, more: str) -> None:
         line, self._mismatch = self._mismatch, None
         if line is not None:
-            self._event(line, "api_mismatch", None, text=line.text + more)
+            self.event(line, "api_mismatch", None, text=line.text + more)
 
     def _driver(self, line: Line, device: str | None, text: str) -> None:
         probe = kind_of(text, PROBE_TEXTS)
         if probe and self._probed:
             first, device = self._probed
             self._probed = None
-            self._event(line, probe, device, text=f"{first.text} {text}")
+            self.event(first, probe, device, text=f"{first.text} {text}")
             return
         kind = kind_of(text, DRIVER_TEXTS)
         if kind is None or (text.startswith("rm_init_adapter") and device in self._failed):
             return
         if kind == "rm_init_failed":
             self._failed.add(device)
-        self._event(line, kind, device)
+        self.event(line, kind, device)
 
     def on_sxid(self, f: Fields, line: Line) -> None:
         severity = f["text"].partition(",")[0].strip()
         if severity in ("Fatal", "Non-fatal"):
-            self._event(line, "sxid", bus_id(f["device"]), severity=severity)
+            self.event(line, "sxid", bus_id(f["device"]), severity=severity)
 
     def on_switch(self, f: Fields, line: Line) -> None:
         """Known: state of an NVSwitch driver."""
@@ -134,100 +131,7 @@ class KernelLogSession(Session):
         kind = kind_of(f["text"], DRIVER_TEXTS)
         if kind:
             name = f["module"].strip(":").replace("_", "-").removeprefix("nvidia-")
-            self._event(line, "probe_failed" if kind == "probe_failed" else name, None)
-
-    def on_aer_received(self, f: Fields, line: Line) -> None:
-        severity = f["severity"].removeprefix("Multiple ")
-        self._event(line, "aer", _source(f["source"], f["device"]), severity=severity)
-
-    def on_bus_error(self, f: Fields, line: Line) -> None:
-        self._event(line, "aer", bus_id(f["device"]), severity=f["severity"])
-
-    def on_aer_text(self, f: Fields, line: Line) -> None:
-        if _RECOVERY.search(f["text"]):
-            self._event(line, "aer", bus_id(f["device"]))
-
-    def on_aer_mask(self, f: Fields, line: Line) -> None:
-        """Known: registers of the error that the line before names."""
-
-    def on_hotplug(self, f: Fields, line: Line) -> None:
-        if "Link Down" in f["text"] or "Card not present" in f["text"]:
-            self._event(line, "link_down", bus_id(f["device"]))
-
-    on_hotplug_old = on_hotplug
-
-    def on_dpc(self, f: Fields, line: Line) -> None:
-        self._event(line, "dpc", bus_id(f["device"]))
-
-    def on_amd_fault(self, f: Fields, line: Line) -> None:
-        if "Event logged" in f["text"]:
-            self._event(line, "iommu_fault", bus_id(f["device"]))
-
-    def on_link_limited(self, f: Fields, line: Line) -> None:
-        self._event(line, "pcie_limited", bus_id(f["device"]))
-
-    def on_device_text(self, f: Fields, line: Line) -> None:
-        """Known: another line of a PCI driver."""
-
-    def on_nic(self, f: Fields, line: Line) -> None:
-        kind = kind_of(f["text"], NIC_TEXTS)
-        if kind:
-            self._event(line, kind, bus_id(f["device"]))
-
-    def on_iommu_line(self, f: Fields, line: Line) -> None:
-        text = f["text"]
-        device = _FAULT_DEVICE.search(text)
-        if device or "Event logged" in text or "DRHD: handling fault" in text:
-            if device:
-                self._event(line, "iommu_fault", bus_id(device.group(1)))
-        elif domain := _DOMAIN.match(text):
-            self._event(line, "iommu", None, severity=domain.group(1))
-        elif text == "IOMMU enabled":
-            self._event(line, "iommu", None, severity="enabled")
-
-    def on_hardware_error(self, f: Fields, line: Line) -> None:
-        found = _CHECKED.search(f["text"])
-        if found:
-            self._event(line, "mce", None, severity=found.group(1))
-
-    def on_edac(self, f: Fields, line: Line) -> None:
-        found = _MEMORY_ERROR.search(f["text"])
-        if found:
-            self._event(line, "mce", None, severity="Corrected" if found.group(1) == "CE" else "Uncorrected")
-
-    def on_mce(self, f: Fields, line: Line) -> None:
-        """Known: set-up and temperature of processors."""
-
-    def on_hung_task(self, f: Fields, line: Line) -> None:
-        self._event(line, "hung_task", f["task"], pid=int(f["pid"]))
-
-    def on_lockup(self, f: Fields, line: Line) -> None:
-        self._event(line, "soft_lockup", f["task"], pid=int(f["pid"]))
-
-    def on_segfault(self, f: Fields, line: Line) -> None:
-        self._event(line, "segfault", f["task"], pid=int(f["pid"]))
-
-    on_trap = on_segfault
-
-    def on_panic(self, f: Fields, line: Line) -> None:
-        self._event(line, "panic", None)
-
-    def on_linux(self, f: Fields, line: Line) -> None:
-        self.emit("version", line, {"component": "kernel", "value": f["value"]})
-        self._event(line, "boot", None)
-        self._failed.clear()
-
-    def on_boot_mark(self, f: Fields, line: Line) -> None:
-        self._event(line, "boot_mark", None)
-
-
-def _source(text: str, port: str) -> str | None:
-    """The device that reported an error: its bus id, or (older kernels) bus, device and function as one number."""
-    if not text.startswith("id="):
-        return bus_id(text)
-    number = int(text[3:], 16)
-    domain = port.partition(":")[0]
-    return bus_id(f"{domain}:{number >> 8 & 0xFF:02x}:{number >> 3 & 0x1F:02x}.{number & 7}")
+            self.event(line, "probe_failed" if kind == "probe_failed" else name, None)
 
 
 FORMAT = Format(
@@ -266,6 +170,7 @@ FORMAT = Format(
     weak_literals=frozenset(
         {
             "nvidia-nvswitch",
+            "nvidia-uvm: ",
             "nvidia-peermem ",
             "pciehp",
             ": AER: ",

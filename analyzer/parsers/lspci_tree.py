@@ -85,11 +85,11 @@ class LspciTreeSession(Session):
                     self._forks[column] = place
             elif piece.lastgroup == "root":
                 place = _Place(piece["domain"], piece["root"], None)
-            if place is None:
+            elif place is None:
                 return False
-            if piece.lastgroup == "bus":
+            elif piece.lastgroup == "bus":
                 place = _Place(place.domain, piece["bus"], device)
-            elif piece.lastgroup == "device":
+            else:
                 device = bus_id(f"{place.domain}:{place.bus}:{piece['device']}")
                 if device is None:
                     return False

@@ -103,6 +103,7 @@ class SmiCsvSession(Session):
     def __init__(self, grammar: LineGrammar, emit: Emit) -> None:
         super().__init__(grammar, emit)
         self._columns: list[tuple[str, str | None]] = []
+        self._cards: dict[str, dict[str, object]] = {}
         self._strange = 0
 
     def unread(self, line: Line) -> Verdict:
@@ -145,6 +146,11 @@ class SmiCsvSession(Session):
             "gpu": integer(cells.get("index")),
             "bus_id": bus_id(cells.get("pci.bus_id")),
         }
+        uuid = cells.get("uuid", "")
+        if common["gpu"] is None and common["bus_id"] is None:
+            common = dict(self._cards.get(uuid, common))
+        elif uuid:
+            self._cards[uuid] = dict(common)
         at = iso_seconds(cells.get("timestamp", ""))
         if at is not None:
             common["at"] = at
@@ -212,8 +218,8 @@ _LITERALS = (
     "used_gpu_memory [MiB]",
     "utilization.gpu [%]",
     "power.draw [W]",
-    "index, name, ",
-    "index, uuid, ",
+    "index, name",
+    "index, uuid",
 )
 
 FORMAT = Format(

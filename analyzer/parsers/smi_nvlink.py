@@ -84,7 +84,7 @@ class SmiNvlinkSession(Session):
         self._send("nvidia-smi nvlink")
         self._strange = 0
         if "unit" not in f:
-            field = f"nvlink.link_{f['link']}.{part(f['counter'])}"
+            field = f"nvlink.link_{f['link']}.{part(f['counter'].replace(' - ', ' '))}"
             values = {"gpu": self._gpu, "field": field, "text": f["value"], "value": float(f["value"])}
             self.emit("gpu_health", line, values)
         return None

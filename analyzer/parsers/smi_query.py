@@ -57,7 +57,7 @@ _ERRORS = (
     "infoROM is corrupted at",
 )
 _ERROR = re.compile(r"(?:^|[\]:>|] |\")(?=(?:WARNING: )?(?:" + "|".join(_ERRORS) + "))")
-_PROMPT = re.compile(r"\s*(?:\S+@\S+[^#$]*|\(\S+\) ?|)[#$>] \S")
+_PROMPT = re.compile(r"\s{0,8}(?:\(\S{1,40}\) ?)?(?:\[?[\w.-]{1,64}@[\w.-]{1,64}[^#$]{0,64})?[#$>] \S")
 _ONE = re.compile(r"(?:-i|--id=?)\s*([0-9]+)(?:\s|$)")
 _HEADER_LINES = 14  # between the banner and the first GPU
 _LATE_LINES = 8  # foreign lines after the last process list
@@ -145,10 +145,11 @@ class SmiQuerySession(Session):
         self._dump.attached = int(f["count"])
         self._ask(line)
 
-    def on_command(self, f: Fields, line: Line) -> Verdict | None:
+    def on_command(self, f: Fields, line: Line) -> Verdict:
+        """A command line: not output, but it may tell which GPU the next dump is about."""
         found = _ONE.search(f.get("options", ""))
         self._asked = (line.ref, int(found.group(1)) if found else None)
-        return Verdict.ENDED if self.open else None
+        return Verdict.ENDED if self.open else Verdict.LEFT
 
     def on_gpu(self, f: Fields, line: Line) -> None:
         bus = bus_id(f["bus"])
@@ -197,11 +198,11 @@ class SmiQuerySession(Session):
         while self._stack and self._stack[-1][0] >= width:
             self._stack.pop()
         self._stack.append((width, name))
+        self._base = max(self._base, 0)
         return None
 
     def on_handle(self, f: Fields, line: Line) -> None:
-        bus = bus_id(f.get("bus"))
-        index = integer(f.get("index"))
+        bus, index = bus_id(f.get("bus")), integer(f.get("index"))
         self._fault(line, f["text"], {"gpu": index, "bus_id": bus})
         if bus is not None:
             self._dump.lost[bus] = index

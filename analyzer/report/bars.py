@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median_low
 
 from analyzer.model import LedgerCard
@@ -85,10 +85,10 @@ def _beyond(card: LedgerCard, start: int, axis: float) -> list[Segment]:
 
 def _side(card: LedgerCard) -> str:
     short, free = missing_bytes(card), free_bytes(card)
+    if card.demand_bytes is not None and card.demand_bytes > card.capacity_bytes:
+        return f"needs {gib(card.demand_bytes)}"
     if short is not None:
         return f"short {gib(short)}"
-    if card.demand_bytes is not None and card.demand_bytes > card.capacity_bytes:
-        return f"short {gib(card.demand_bytes - card.capacity_bytes)}"
     return f"{gib(free)} free" if free is not None else ""
 
 
@@ -117,9 +117,17 @@ def _bar(card: LedgerCard, axis: float, title: str, details: str) -> Bar:
     return Bar(title, details, card.failed, tuple(segments), capacity_x, end, _side(card), _said(card, title))
 
 
+def _apart(card: LedgerCard, cards: Sequence[LedgerCard]) -> str:
+    """What tells the card from the others: all details where it is alone, else rank, bus id and a differing host."""
+    if len(cards) == 1:
+        return card_details(card)
+    one_host = len({other.host for other in cards}) == 1
+    return card_details(replace(card, name=None, host=None if one_host else card.host))
+
+
 def _grouped(cards: Sequence[LedgerCard]) -> list[tuple[LedgerCard, str, str]]:
     """Cards with title and details; of many cards the failed and the odd ones, the rest as one median card."""
-    named = [(card, card_name(card), card_details(card)) for card in cards]
+    named = [(card, card_name(card), _apart(card, cards)) for card in cards]
     if len(cards) <= _ALONE:
         return named
     middle = median_low([card.used_bytes or 0 for card in cards])

@@ -33,7 +33,8 @@ ROLE_NAMES = {
     "info": "for information",
 }
 _ROLE_ORDER = {"root": 0, "risk": 1, "consequence": 2, "info": 3}
-_NORMAL = ("", "normal", "ok", "unmeasured", "unknown", "not measured")
+_NORMAL = ("normal", "ok")
+_UNMEASURED = ("", "unmeasured", "unknown", "not measured")
 _SHOWN_VALUES = 6
 
 
@@ -64,13 +65,22 @@ def others(report: Report) -> list[Finding]:
 
 
 def is_odd(link: LinkRow) -> bool:
-    """Whether the verdict on a pair is anything but normal."""
-    return link.verdict.strip().lower() not in _NORMAL
+    """Whether the verdict on a pair is anything but normal or unmeasured."""
+    return link.verdict.strip().lower() not in _NORMAL + _UNMEASURED
 
 
 def odd_links(report: Report) -> list[LinkRow]:
     """The pairs that are not normal, the worst ratio first."""
     return sorted(filter(is_odd, report.links), key=lambda link: -(link.ratio or 0.0))
+
+
+def link_tally(report: Report) -> str:
+    """How many pairs are normal, and how many nobody measured: ``5 pairs normal, 1 pair not measured``."""
+    verdicts = [link.verdict.strip().lower() for link in report.links]
+    unmeasured = sum(verdict in _UNMEASURED for verdict in verdicts)
+    normal = sum(verdict in _NORMAL for verdict in verdicts)
+    said = [f"{count(normal, 'pair')} normal"] if normal or not unmeasured else []
+    return ", ".join(said + ([f"{count(unmeasured, 'pair')} not measured"] if unmeasured else []))
 
 
 def first_events(rows: Sequence[TimelineRow], limit: int) -> list[TimelineRow]:

@@ -54,6 +54,13 @@ def shorten(text: str, limit: int) -> str:
     return f"{text[:limit]}... ({len(text) - limit:,} more characters)"
 
 
+def brief(text: str, limit: int) -> str:
+    """The beginning of a sentence, cut between words."""
+    if len(text) <= limit:
+        return text
+    return text[:limit].rpartition(" ")[0].rstrip(" ,;:(") + " ..." if " " in text[:limit] else text[:limit] + "..."
+
+
 def _walk(value: Any) -> Any:
     """The value with every string in it made visible, down through dataclasses and containers."""
     if isinstance(value, str):

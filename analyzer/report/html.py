@@ -8,9 +8,10 @@ from types import SimpleNamespace
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from analyzer.model import Finding, Report
+from analyzer.model import Figure, Finding, Report
 from analyzer.report import bars, citations, digest, html_view, pairs, units
 from analyzer.report.escape import shorten, visible_report
+from analyzer.report.paths import without_folder
 
 _LIMITS = SimpleNamespace(findings=40, rows=24, few=10, long=60, columns=6, cards=32, events=40)
 _FURTHER_ADVICE = 6
@@ -24,18 +25,24 @@ def _pixel(value: float) -> str:
     return f"{value:.1f}"
 
 
+def _figure(value: Figure) -> str:
+    return units.figure(value).replace("+-", "\u00b1")
+
+
 _FUNCTIONS: dict[str, Callable[..., object]] = {
     "gib": units.gib,
     "size": units.size,
-    "latency": units.latency,
+    "margin": units.margin,
+    "latency": pairs.latency_micro,
     "bandwidth": units.bandwidth,
-    "figure": units.figure,
+    "figure": _figure,
     "moment": units.moment,
     "confidence": units.confidence,
     "confidence_word": units.confidence_word,
     "confidence_pips": units.confidence_pips,
     "count": units.count,
     "listed": digest.listed,
+    "link_tally": digest.link_tally,
     "where_text": digest.where_text,
     "card_name": digest.card_name,
     "card_details": digest.card_details,
@@ -75,6 +82,7 @@ def _memory(report: Report, lead: Finding | None) -> dict[str, object]:
         "hero": bars.chart(failed) if memory else None,
         "chart": bars.chart(report.ledger),
         "cards": cards,
+        "notes": html_view.ledger_notes(cards)[: _LIMITS.few],
         "ledger_rows": html_view.ledger_rows(cards),
         "ledger_sums": html_view.ledger_sums(cards[: _LIMITS.columns]),
         "comparisons": [(row, *html_view.comparison_shares(row.baseline, row.current)) for row in rows],
@@ -85,18 +93,20 @@ def _findings(report: Report, lead: Finding | None) -> dict[str, object]:
     """Findings with their evidence, numbered once over the whole report; what was ruled out; further advice."""
     every = ([lead] if lead else []) + digest.others(report)
     cites = citations.Citations()
-    advice = [(finding, finding.advice[0]) for finding in every[1:] if finding.role in ("root", "risk") and finding.advice]
+    apart = [finding for finding in every if finding is not lead and finding.role in ("root", "risk")]
     return {
         "findings": every,
         "cites": cites,
         "passages": [(finding, cites.passage(finding.evidence)) for finding in every[: _LIMITS.findings]],
         "other_lines": cites.passage(citations.rest(report)),
         "considered": [(text, finding) for finding in every for text in finding.considered],
-        "further_advice": advice[:_FURTHER_ADVICE],
+        "further_advice": [(finding, finding.advice[0]) for finding in apart if finding.advice][:_FURTHER_ADVICE],
     }
 
 
 def _context(report: Report) -> dict[str, object]:
+    """Everything that the templates name."""
+    report, folder = without_folder(visible_report(report))
     lead = digest.leading(report)
     found = _findings(report, lead)
     hosts, more_hosts = pairs.by_host(report.links)
@@ -104,6 +114,7 @@ def _context(report: Report) -> dict[str, object]:
         **found,
         **_memory(report, lead),
         "report": report,
+        "folder": folder,
         "lead": lead,
         "banner": html_view.banner(report),
         "made_by": html_view.made_by(report),
@@ -121,4 +132,4 @@ def _context(report: Report) -> dict[str, object]:
 
 def render(report: Report) -> str:
     """The report as the text of one HTML file."""
-    return _environment().get_template("report.html.j2").render(_context(visible_report(report))).strip() + "\n"
+    return _environment().get_template("report.html.j2").render(_context(report)).strip() + "\n"

@@ -20,9 +20,11 @@ from analyzer.report.digest import (
     silence,
     where_text,
 )
-from analyzer.report.units import count, finite, gib, gib_unit, moment
+from analyzer.report.escape import brief
+from analyzer.report.units import count, finite, gib, gib_unit, moment, size
 
 _STEPS = 3
+_BRIEF = 150
 _BANNER_HOSTS = 3
 
 
@@ -90,17 +92,17 @@ def _where(report: Report, lead: Finding | None) -> Answer:
 def answers(report: Report, lead: Finding | None) -> list[Answer]:
     """What failed, where, why, what now; without a leading finding: what is known and what would help."""
     if lead is not None:
-        steps = tuple(step.split("\n")[0] for step in lead.advice[:_STEPS])
+        steps = tuple(brief(step.split("\n")[0], _BRIEF) for step in lead.advice[:_STEPS])
         now = Answer("What to do now", () if steps else ("No step is known.",), steps, "actions" if steps else "")
         return [_what_failed(report, lead), _where(report, lead), Answer("Why", (lead.message or lead.title,)), now]
     said = silence(report) if not notable(report) else ["No rule explains it; the findings below did not cause it."]
     first = next((row for row in report.timeline if row.first), None)
     failed = first.text if first else "No failure was recognised."
     hints = tuple(gap.hint for gap in gaps(report)[:_STEPS])
-    helped = Answer("What would help", () if hints else ("Nothing is known to be missing.",), hints,
-                    "missing" if hints else "")
-    evidence = first.evidence if first else ()
-    return [Answer("What failed", (failed,), evidence=evidence), _where(report, None), Answer("Why", tuple(said)), helped]
+    nothing = () if hints else ("Nothing is known to be missing.",)
+    what = Answer("What failed", (failed,), evidence=first.evidence if first else ())
+    helped = Answer("What would help", nothing, hints, "missing" if hints else "")
+    return [what, _where(report, None), Answer("Why", tuple(said)), helped]
 
 
 def sections(report: Report, lead: Finding | None, ruled_out: bool) -> list[Section]:
@@ -136,6 +138,18 @@ def ledger_rows(cards: Sequence[LedgerCard]) -> list[LedgerRow]:
             evidence = next((entry.evidence for entry in known if entry.evidence), ())
             rows.append(LedgerRow(name, ENTRY_NAMES[name], found, note, evidence))
     return rows
+
+
+def ledger_notes(cards: Sequence[LedgerCard]) -> list[tuple[str, str]]:
+    """What is said about the cards: names and text, cards with the same text together."""
+    said: dict[str, list[str]] = {}
+    for card in cards:
+        parts = [part.strip().rstrip(".") + "." for part in (card.demand_note, card.note) if part.strip()]
+        if not card.balanced:
+            parts.append(f"The entries do not add up to the capacity within {size(card.tolerance_bytes)}.")
+        if parts:
+            said.setdefault(" ".join(parts), []).append(card_name(card))
+    return [(listed(names), text[:1].upper() + text[1:]) for text, names in said.items()]
 
 
 def ledger_sums(cards: Sequence[LedgerCard]) -> list[tuple[str, list[str], str]]:
@@ -178,7 +192,8 @@ def comparison_shares(before: Figure | None, now: Figure | None) -> tuple[float,
 
 def banner(report: Report) -> list[str]:
     """Job, hosts and cards, time of the first failure."""
-    hosts = list(dict.fromkeys(host for row in (*report.ledger, *report.timeline) if (host := row.host)))
+    known = [card.host for card in report.ledger] + [row.host for row in report.timeline]
+    hosts = list(dict.fromkeys(host for host in known if host))
     names = list(dict.fromkeys(card.name for card in report.ledger if card.name))
     cards = f"{count(len(report.ledger), 'card')}: {listed(names, 2)}" if names else ""
     first = next((row for row in report.timeline if row.first and row.at is not None), None)
@@ -189,7 +204,7 @@ def banner(report: Report) -> list[str]:
 
 def made_by(report: Report) -> str:
     """Name and version of the program, number of rules."""
-    version, rules = report.meta.get("version"), report.meta.get("rules")
+    version, rules = report.meta.get("version") or report.meta.get("crashcart"), report.meta.get("rules")
     return ", ".join(filter(None, (f"crashcart {version or ''}".strip(), f"{rules} rules" if rules else "")))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from analyzer.model import EvidenceLine, Finding, LedgerCard, LedgerEntry, LinkRow, Report
@@ -16,6 +15,7 @@ from analyzer.report.digest import (
     first_events,
     gaps,
     leading,
+    link_tally,
     listed,
     notable,
     odd_links,
@@ -24,74 +24,19 @@ from analyzer.report.digest import (
     silence,
     where_text,
 )
-from analyzer.report.escape import one_line, prose, shorten, visible_report
-from analyzer.report.units import bandwidth, confidence, count, figure, gib, latency, moment, size
+from analyzer.report.escape import visible_report
+from analyzer.report.markdown_inline import block, code, inline, more, steps, table
+from analyzer.report.paths import without_folder
+from analyzer.report.units import bandwidth, confidence, count, figure, gib, latency, margin, moment
 
-_PROSE_LIMIT = 2000
-_LINE_LIMIT = 600
 _CELL_LIMIT = 200
 _ROWS = 16
 _EVIDENCE = 20
 _PROBLEMS = 8
 _MARKS = {"read": "r", "computed": "c", "estimated": "e"}
 
-_SPECIAL = re.compile(r"[\\`*_{}\[\]#|~$!]|(?<=:)//|(?<=\bwww)\.")
-_LEADING = re.compile(r"^(\d*)([-+=]|(?<=\d)[.)](?=\s|$))")
-_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_BACKTICKS = re.compile(r"`+")
-
-
-def inline(text: str, limit: int = _PROSE_LIMIT) -> str:
-    """Text of a log or a rule as harmless inline Markdown on one line."""
-    cut = shorten(prose(text), limit).translate(_ENTITIES)
-    escaped = _SPECIAL.sub(lambda found: f"\\{found[0]}", cut)
-    return _LEADING.sub(r"\1\\\2", escaped)
-
-
-def _fence(text: str, shortest: int) -> str:
-    return "`" * max([shortest, *(len(run) + 1 for run in _BACKTICKS.findall(text))])
-
-
-def code(text: str, limit: int = _LINE_LIMIT) -> str:
-    """A code span whose delimiter is longer than any run of backticks in it."""
-    cut = shorten(one_line(text), limit)
-    fence = _fence(cut, 1)
-    space = " " if cut.startswith("`") or cut.endswith("`") else ""
-    return f"{fence}{space}{cut}{space}{fence}" if cut else ""
-
-
-def block(lines: Iterable[str], indent: str = "") -> list[str]:
-    """A fenced block whose fence is longer than any run of backticks in it."""
-    rows = [shorten(one_line(line), _LINE_LIMIT) for line in lines]
-    fence = _fence("\n".join(rows), 3)
-    return [indent + row for row in (f"{fence}text", *rows, fence)]
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> list[str]:
-    """A table of cells that are already Markdown; columns in ``right`` are aligned to the right."""
-    numeric = set(right)
-    rule = ["---:" if i in numeric else "---" for i in range(len(head))]
-    return ["| " + " | ".join(cells) + " |" for cells in (head, rule, *rows)]
-
-
-def _more(hidden: int, noun: str) -> list[str]:
-    return ["", f"and {hidden:,} more {noun}"] if hidden > 0 else []
-
-
 def _cell(text: str | None) -> str:
     return inline(text or "", _CELL_LIMIT)
-
-
-def _steps(texts: Iterable[str], numbered: bool = True) -> list[str]:
-    """List items; further lines of a text become paragraphs of its item."""
-    rows: list[str] = []
-    for number, text in enumerate(texts, 1):
-        mark = f"{number}." if numbered else "-"
-        parts = [part for part in text.split("\n") if part.strip()] or [""]
-        rows.append(f"{mark} {inline(parts[0])}")
-        for part in parts[1:]:
-            rows += ["", " " * (len(mark) + 1) + inline(part)]
-    return rows
 
 
 def _verdict(report: Report, lead: Finding | None) -> list[str]:
@@ -112,7 +57,7 @@ def _verdict(report: Report, lead: Finding | None) -> list[str]:
 
 
 def _advice(lead: Finding | None) -> list[str]:
-    return ["## What to do", "", *_steps(lead.advice)] if lead and lead.advice else []
+    return ["## What to do", "", *steps(lead.advice)] if lead and lead.advice else []
 
 
 def _located(line: EvidenceLine) -> str:
@@ -125,16 +70,16 @@ def _evidence(lead: Finding | None) -> list[str]:
     rows = ["## Evidence", ""]
     if lead.evidence:
         rows += block(map(_located, lead.evidence[:_EVIDENCE]))
-        rows += _more(len(lead.evidence) - _EVIDENCE, "lines")
+        rows += more(len(lead.evidence) - _EVIDENCE, "lines")
     if lead.considered:
-        rows += ["", "Ruled out:", "", *_steps(lead.considered[:_EVIDENCE], numbered=False)]
+        rows += ["", "Ruled out:", "", *steps(lead.considered[:_EVIDENCE], numbered=False)]
     return rows
 
 
 def _amount(entry: LedgerEntry | None) -> str:
     if entry is None:
         return ""
-    error = f" ± {size(entry.error_bytes)}" if entry.error_bytes else ""
+    error = f" ± {margin(entry.error_bytes)}" if margin(entry.error_bytes) else ""
     return f"{gib(entry.bytes)} {_MARKS[entry.origin]}{error}"
 
 
@@ -155,9 +100,9 @@ def _memory(report: Report) -> list[str]:
     head = ["Card", *(ENTRY_NAMES[name] for name in names), "capacity", "request that failed", "needed in all"]
     rows = ["## Memory", "", "GiB (1,024³ bytes); r read, c computed, e estimated; bold: ran out of memory.", ""]
     rows += table(head, (_card_row(card, names) for card in cards), range(1, len(head)))
-    rows += _more(len(report.ledger) - len(cards), "cards")
+    rows += more(len(report.ledger) - len(cards), "cards")
     notes = [f"{card_name(card)}: {note}" for card in cards for note in (card.note, card.demand_note) if note]
-    return [*rows, "", *_steps(notes[:_ROWS], numbered=False)] if notes else rows
+    return [*rows, "", *steps(notes[:_ROWS], numbered=False)] if notes else rows
 
 
 def _link_row(link: LinkRow) -> list[str]:
@@ -181,8 +126,8 @@ def _links(report: Report) -> list[str]:
     head = ("Pair", "Host", "Path", "Latency", "Usual", "Bandwidth", "In a ring", "Verdict")
     rows = ["## Links", ""]
     if odd:
-        rows += [*table(head, map(_link_row, odd[:_ROWS]), (3, 4, 5)), *_more(len(odd) - _ROWS, "odd pairs"), ""]
-    return [*rows, f"{count(len(report.links) - len(odd), 'pair')} normal."]
+        rows += [*table(head, map(_link_row, odd[:_ROWS]), (3, 4, 5)), *more(len(odd) - _ROWS, "odd pairs"), ""]
+    return [*rows, f"{link_tally(report)}."]
 
 
 def _timeline(report: Report) -> list[str]:
@@ -196,7 +141,7 @@ def _timeline(report: Report) -> list[str]:
         kind = f"**{_cell(event.kind)}** (first failure)" if event.first else _cell(event.kind)
         rows.append([_cell(at), _cell(event.host), rank, kind, _cell(event.text)])
     written = table(("Time", "Host", "Rank", "What", "Text"), rows, (2,))
-    return ["## Time line", "", *written, *_more(len(report.timeline) - len(shown), "events")]
+    return ["## Time line", "", *written, *more(len(report.timeline) - len(shown), "events")]
 
 
 def _others(report: Report) -> list[str]:
@@ -206,7 +151,7 @@ def _others(report: Report) -> list[str]:
         facts = ", ".join(filter(None, (f"confidence {confidence(finding.confidence)}", where_text(finding.where))))
         title = f"{ROLE_NAMES[finding.role]}: **{inline(finding.title, _CELL_LIMIT)}**"
         rows.append(f"- {title} {code(finding.cause)} ({inline(facts)})")
-    return ["## Other findings", "", *rows, *_more(len(rest) - _ROWS, "findings")] if rest else []
+    return ["## Other findings", "", *rows, *more(len(rest) - _ROWS, "findings")] if rest else []
 
 
 def _baseline(report: Report) -> list[str]:
@@ -218,17 +163,17 @@ def _baseline(report: Report) -> list[str]:
         for row in report.baseline[:_ROWS]
     ]
     written = table(("What", "Good run", "This run", "Note"), rows, (1, 2))
-    return ["## Against the earlier good run", "", *written, *_more(len(report.baseline) - _ROWS, "rows")]
+    return ["## Against the earlier good run", "", *written, *more(len(report.baseline) - _ROWS, "rows")]
 
 
 def _gaps(report: Report) -> list[str]:
     groups = gaps(report)
     rows = [f"- {code(gap.hint)} would decide {inline(listed(gap.causes, 4))}" for gap in groups[:_PROBLEMS]]
     title = f"## Not evaluated ({count(len(report.not_evaluated), 'rule')} without input)"
-    return [title, "", *rows, *_more(len(groups) - _PROBLEMS, "groups")] if groups else []
+    return [title, "", *rows, *more(len(groups) - _PROBLEMS, "groups")] if groups else []
 
 
-def _inputs(report: Report) -> list[str]:
+def _inputs(report: Report, folder: str) -> list[str]:
     if not report.inputs:
         return ["## Inputs", "", "none"]
     known, lines = recognised_lines(report)
@@ -237,8 +182,8 @@ def _inputs(report: Report) -> list[str]:
         for row in report.inputs[:_ROWS]
     ]
     written = table(("File", "Recognised as", "Lines", "Recognised"), rows, (2, 3))
-    total = f"{known:,} of {count(lines, 'line')} recognised."
-    return ["## Inputs", "", *written, *_more(len(report.inputs) - _ROWS, "files"), "", total]
+    total = f"{known:,} of {count(lines, 'line')} recognised." + (f" Folder: {code(folder)}" if folder else "")
+    return ["## Inputs", "", *written, *more(len(report.inputs) - _ROWS, "files"), "", total]
 
 
 def _problems(report: Report) -> list[str]:
@@ -247,12 +192,12 @@ def _problems(report: Report) -> list[str]:
         times = f" ({row.count:,} times)" if row.count > 1 else ""
         rows.append(f"{row.file}:{row.line}: {row.what}{times}" if row.line else f"{row.file}: {row.what}{times}")
     hidden = len(report.problems) - _PROBLEMS
-    return ["## Problems while reading", "", *block(rows), *_more(hidden, "problems")] if rows else []
+    return ["## Problems while reading", "", *block(rows), *more(hidden, "problems")] if rows else []
 
 
 def render(report: Report) -> str:
     """The report as Markdown text with a final line feed."""
-    report = visible_report(report)
+    report, folder = without_folder(visible_report(report))
     lead = leading(report)
     parts = (
         _verdict(report, lead),
@@ -264,7 +209,7 @@ def render(report: Report) -> str:
         _others(report),
         _baseline(report),
         _gaps(report),
-        _inputs(report),
+        _inputs(report, folder),
         _problems(report),
     )
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"

@@ -60,6 +60,11 @@ def natural(name: str) -> tuple[object, ...]:
     return tuple((1, int(part)) if part.isdecimal() else (0, part) for part in re.split(r"(\d{1,18})", name))
 
 
+def latency_micro(value_us: float) -> str:
+    """A latency with the proper sign of the unit, for a page that surely is UTF-8."""
+    return latency(value_us).replace(" us", "\u00a0\u00b5s")
+
+
 def heat(link: LinkRow) -> str:
     """The shade of a cell: hot (odd or from 1.5 times the usual), warm (from 1.2 times) or none."""
     ratio = link.ratio or 0.0
@@ -100,12 +105,15 @@ def _edge(link: LinkRow, a: Node, b: Node) -> Edge:
     label = ""
     if kind != "off" and link.latency_us is not None:
         ratio = f", {link.ratio:.2f} times" if kind == "slow" and link.ratio is not None else ""
-        label = f"{latency(link.latency_us)} {link.path or ''}".strip() + ratio
+        label = f"{latency_micro(link.latency_us)} {link.path or ''}".strip() + ratio
     part = 0.5 if link.in_ring else 0.36  # off the centre, where the diagonals cross
     x, y = a.x + part * (b.x - a.x), a.y + part * (b.y - a.y)
-    upright = abs(b.x - a.x) < abs(b.y - a.y) / 4
-    anchor = "middle" if not upright else "start" if x < _WIDTH / 2 else "end"
-    return Edge(kind, a.x, a.y, b.x, b.y, label, x + {"start": 8, "end": -8, "middle": 0}[anchor], y, anchor)
+    across, down = abs(b.x - a.x), abs(b.y - a.y)
+    anchor = "middle" if across >= down / 4 else "start" if x < _WIDTH / 2 else "end"
+    x += {"start": 8, "end": -8, "middle": 0}[anchor]
+    if down < across / 4:  # beside a level edge, towards the middle of the picture
+        y += 14 if y < _HEIGHT / 2 else -12
+    return Edge(kind, a.x, a.y, b.x, b.y, label, x, y, anchor)
 
 
 def _polygon(names: Sequence[str], links: Sequence[LinkRow]) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:

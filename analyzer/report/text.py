@@ -10,6 +10,7 @@ from analyzer.report.digest import (
     first_events,
     gaps,
     leading,
+    link_tally,
     listed,
     notable,
     odd_links,
@@ -19,6 +20,7 @@ from analyzer.report.digest import (
     where_text,
 )
 from analyzer.report.escape import prose, visible_report
+from analyzer.report.paths import without_folder
 from analyzer.report.terminal import Page
 from analyzer.report.text_memory import memory
 from analyzer.report.units import bandwidth, confidence, count, figure, latency, moment, size
@@ -101,7 +103,7 @@ def _links(page: Page, report: Report) -> None:
     for link in odd[:_LINKS]:
         page.item("-", _link(link))
     page.more(len(odd) - _LINKS, "odd pairs")
-    page.line(f"  {count(len(report.links) - len(odd), 'pair')} normal")
+    page.line(f"  {link_tally(report)}")
 
 
 def _timeline(page: Page, report: Report) -> None:
@@ -153,8 +155,10 @@ def _gaps(page: Page, report: Report) -> None:
     page.more(len(groups) - _GAPS, "groups")
 
 
-def _inputs(page: Page, report: Report) -> None:
+def _inputs(page: Page, report: Report, folder: str) -> None:
     page.heading("Inputs")
+    if folder:
+        page.paragraph(f"in {folder}")
     if not report.inputs:
         page.line("  none")
         return
@@ -181,7 +185,7 @@ def _problems(page: Page, report: Report) -> None:
 
 def render(report: Report, console: Console) -> None:
     """Writes the report to the console, no line wider than it."""
-    report = visible_report(report)
+    report, folder = without_folder(visible_report(report))
     page, lead = Page(console), leading(report)
     _verdict(page, report, lead)
     _advice(page, lead)
@@ -192,5 +196,5 @@ def render(report: Report, console: Console) -> None:
     _others(page, report)
     _baseline(page, report)
     _gaps(page, report)
-    _inputs(page, report)
+    _inputs(page, report, folder)
     _problems(page, report)

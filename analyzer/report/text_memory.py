@@ -13,7 +13,7 @@ from analyzer.report.digest import (
     ordered_entries,
 )
 from analyzer.report.terminal import Page
-from analyzer.report.units import count, gib, gib_unit, size
+from analyzer.report.units import count, gib, gib_unit, margin
 
 _LETTERS = {
     "context_and_other": "x",
@@ -31,7 +31,7 @@ _LABEL = 12
 
 
 def _row(entry: LedgerEntry, note: str = "") -> str:
-    error = f"+- {size(entry.error_bytes)}" if entry.error_bytes else ""
+    error = f"+- {margin(entry.error_bytes)}" if margin(entry.error_bytes) else ""
     name = ENTRY_NAMES.get(entry.entry, entry.entry)
     return f"{name:<26}{gib(entry.bytes):>9} {_MARKS[entry.origin]} {error:<12} {note}"
 

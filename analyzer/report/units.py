@@ -43,6 +43,11 @@ def size(count: float) -> str:
     return f"{count:,.0f} B"
 
 
+def margin(error: float) -> str:
+    """The half width of a size, ``5.1 MiB``; empty where two decimals of a GiB do not show it."""
+    return size(error) if error >= MIB else ""
+
+
 def finite(value: float | None) -> float | None:
     """The value, or None where it is not a finite number."""
     return value if value is not None and math.isfinite(value) else None

@@ -38,25 +38,29 @@ def tar_entries(source: Readable, budget: Budget) -> Iterator[Entry]:
     header = _bounded_headers()
     try:
         stream: Any = _Forward(source)
-        archive = tarfile.open(fileobj=stream, mode="r|", tarinfo=header, bufsize=_TAR_BLOCK)
-        count = 0
-        while (info := archive.next()) is not None:
-            archive.members.clear()  # the module keeps every header, which a long archive would pay for
-            count += 1
-            _check_count(count, budget)
-            entry = _tar_entry(archive, info, budget)
-            if entry is not None:
-                yield entry
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=header, bufsize=_TAR_BLOCK) as archive:
+            yield from _tar_walk(archive, budget)
     except (tarfile.TarError, ValueError, OverflowError, UnicodeError) as error:
         raise Damaged(f"tar archive cannot be read on: {error}") from error
     if header.end != "EOFHeaderError":
         raise Damaged("tar archive ends early or is corrupt, what follows is not read")
 
 
+def _tar_walk(archive: Any, budget: Budget) -> Iterator[Entry]:
+    count = 0
+    while (info := archive.next()) is not None:
+        archive.members.clear()  # the module keeps every header, which a long archive would pay for
+        count += 1
+        check_count(count, budget)
+        entry = _tar_entry(archive, info, budget)
+        if entry is not None:
+            yield entry
+
+
 def _tar_entry(archive: tarfile.TarFile, info: tarfile.TarInfo, budget: Budget) -> Entry | None:
     if not info.isreg():
         return None if info.type in _QUIET else Entry(info.name, None, None, "is no regular file, not read")
-    if _hidden(info.name):
+    if hidden(info.name):
         return None
     file = archive.extractfile(info)
     assert file is not None  # regular, by the test above
@@ -112,17 +116,20 @@ class _TarFile:
         return part
 
 
-def zip_entries(file: IO[bytes], budget: Budget) -> Iterator[Entry]:
-    """The files of a zip archive that can be sought in. Raises StreamFault where it cannot go on."""
+def open_zip(file: IO[bytes]) -> zipfile.ZipFile | None:
+    """A zip archive that can be sought in, or None when its directory (at its end) is missing or broken."""
     try:
-        archive = zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise Damaged(f"zip archive without a readable directory: {error}") from error
-    with archive:
-        for count, info in enumerate(archive.infolist(), 1):
-            _check_count(count, budget)
-            if not info.is_dir() and not _hidden(info.filename):
-                yield _zip_entry(archive, info, budget)
+        return zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        return None
+
+
+def zip_entries(archive: zipfile.ZipFile, budget: Budget) -> Iterator[Entry]:
+    """The files that the directory of a zip archive lists. Raises LimitReached when there are too many."""
+    for count, info in enumerate(archive.infolist(), 1):
+        check_count(count, budget)
+        if not info.is_dir() and not hidden(info.filename):
+            yield _zip_entry(archive, info, budget)
 
 
 def _zip_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> Entry:
@@ -150,12 +157,13 @@ class _ZipFile:
         return part
 
 
-def _check_count(count: int, budget: Budget) -> None:
+def check_count(count: int, budget: Budget) -> None:
+    """Raises LimitReached when an archive holds more files than allowed."""
     if count > budget.limits.members:
         raise LimitReached(f"holds more than {budget.limits.members} files, the rest is not read")
 
 
-def _hidden(name: str) -> bool:
+def hidden(name: str) -> bool:
     """Hidden files are left out, as in folders; so is the shadow tree that macOS writes."""
     parts = name.split("/")
     return parts[0] == "__MACOSX" or any(part.startswith(".") and part not in (".", "..") for part in parts)

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from analyzer.sources.limits import Budget, Damaged, Readable, StreamFault
 
 # An error loses what its own call would have given, hence small steps (still several GB/s).
 _STEP_OUT = 16 << 10
-_GZIP_IN = 32 << 10
-_GZIP_FORMAT = 31  # zlib's number for the largest window and a gzip header
+_DEFLATE_IN = 32 << 10
 # One KiB of zstd can hold 256 run-length blocks of 128 KiB, and this interface has no cap on what it returns.
 _ZSTD_IN = 1 << 10
-
-
-class _Decoder(Protocol):
-    """What zlib, isal and zstandard have in common."""
-
-    eof: bool
-    unused_data: bytes
-
-    def decompress(self, data: bytes, /) -> bytes: ...
 
 
 class Inflater:
@@ -34,91 +24,107 @@ class Inflater:
     def __init__(self, source: Readable, budget: Budget) -> None:
         self._source = source
         self._budget = budget
-        self._ready = bytearray()
+        self._ready = b""
         self._fault: StreamFault | None = None
         self._done = False
 
     def read(self, n: int, /) -> bytes:
         """The next decompressed bytes, at most ``n``, and fewer only at the end."""
-        ready = self._ready
-        while len(ready) < n and not self._done:
+        pieces = [self._ready]
+        missing = n - len(self._ready)
+        while missing > 0 and not self._done:
             try:
-                piece = self._step()
-                ready += piece
+                piece = self._step(missing)
+                pieces.append(piece)
+                missing -= len(piece)
                 self._budget.take_inflated(len(piece))
             except StreamFault as fault:
                 self._fault, self._done = fault, True
-        if not ready and self._fault is not None:
+        data = b"".join(pieces)
+        if not data and self._fault is not None:
             late, self._fault = self._fault, None
             raise late
-        part = bytes(ready[:n])
-        del ready[:n]
-        return part
+        self._ready = data[n:]
+        return data[:n]
 
-    def _step(self) -> bytes:
-        """The next piece; sets ``_done`` at the end."""
+    def _step(self, wanted: int) -> bytes:
+        """The next piece, of about ``wanted`` bytes at most; sets ``_done`` at the end."""
         raise NotImplementedError
 
 
-class GzipInflater(Inflater):
-    """gzip, by isal where it is installed (three times as fast) and by zlib elsewhere."""
+class DeflateInflater(Inflater):
+    """Raw deflate data, as zip holds it; ``leftover`` is what the source gave beyond its end."""
+
+    _window_bits = -15
+    _what = "deflate data"
 
     def __init__(self, source: Readable, budget: Budget) -> None:
         super().__init__(source, budget)
-        self._new, self._error = _gzip_backend()
-        self._decoder: Any = None
+        new, self._error = _zlib_backend()
+        self._new: Callable[[], Any] = lambda: new(self._window_bits)
+        self._decoder: Any = self._new()
         self._pending = b""
+        self._full = False
 
-    def _step(self) -> bytes:
-        if not self._pending:
-            self._pending = self._source.read(_GZIP_IN)
+    @property
+    def leftover(self) -> bytes:
+        """Bytes of the source behind the compressed data."""
+        return self._pending
+
+    def _step(self, wanted: int) -> bytes:
+        # After a full piece the decoder may hold more of it, which is due before a cut source is noticed.
+        if not self._pending and not self._full:
+            self._pending = self._source.read(_DEFLATE_IN)
             if not self._pending:
-                return self._end()
-        if self._decoder is None and not self._begin():
-            return b""
+                raise Damaged(f"{self._what} ends early (truncated), the rest is missing")
+        most = min(wanted, _STEP_OUT)
         try:
-            piece: bytes = self._decoder.decompress(self._pending, _STEP_OUT)
+            piece: bytes = self._decoder.decompress(self._pending, most)
         except self._error as error:
-            raise Damaged("gzip data is corrupt, the rest is not read") from error
+            raise Damaged(f"{self._what} is corrupt, the rest is not read") from error
+        self._full = len(piece) == most
         if self._decoder.eof:
             self._pending = self._decoder.unused_data
-            self._decoder = None
+            self._after()
         else:
             self._pending = self._decoder.unconsumed_tail
         return piece
 
-    def _begin(self) -> bool:
-        """Starts the next gzip member; False while only padding is left."""
-        self._pending = self._pending.lstrip(b"\x00")
-        if not self._pending:
-            return False
-        if self._pending[0] != 0x1F:
-            raise Damaged("gzip data is followed by something else, which is not read")
-        self._decoder = self._new()
-        return True
-
-    def _end(self) -> bytes:
+    def _after(self) -> None:
+        """Called where the compressed data ends."""
         self._done = True
-        if self._decoder is None:
-            return b""
-        # The decoder can hold back bytes of a full output buffer.
-        try:
-            rest: bytes = self._decoder.decompress(b"", _STEP_OUT)
-        except self._error:
-            rest = b""
-        if rest:
-            self._done = False
-            return rest
-        raise Damaged("gzip data ends early (truncated), the rest is missing")
 
 
-def _gzip_backend() -> tuple[Callable[[], Any], type[Exception]]:
+class GzipInflater(DeflateInflater):
+    """gzip, member after member, by isal where it is installed (three times as fast) and by zlib elsewhere."""
+
+    _window_bits = 31  # zlib's number for the largest window and a gzip header
+    _what = "gzip data"
+
+    def _after(self) -> None:
+        pending = self._pending.lstrip(b"\x00")
+        while not pending:
+            more = self._source.read(_DEFLATE_IN)
+            if not more:
+                self._done = True
+                return
+            pending = more.lstrip(b"\x00")
+        if pending[0] != 0x1F:
+            # Not raised: the piece before it is still on its way.
+            self._fault, self._done = Damaged("gzip data is followed by something else, which is not read"), True
+            return
+        self._pending = pending
+        self._full = False
+        self._decoder = self._new()
+
+
+def _zlib_backend() -> tuple[Callable[[int], Any], type[Exception]]:
     try:
         from isal import isal_zlib
     except ImportError:
-        return lambda: zlib.decompressobj(_GZIP_FORMAT), zlib.error
+        return zlib.decompressobj, zlib.error
     error: Any = isal_zlib.error
-    return lambda: isal_zlib.decompressobj(_GZIP_FORMAT), error
+    return isal_zlib.decompressobj, error
 
 
 class ZstdInflater(Inflater):
@@ -131,12 +137,12 @@ class ZstdInflater(Inflater):
         except ImportError as error:
             raise Damaged("zstd data, and the module zstandard is not installed") from error
         decompressor = zstandard.ZstdDecompressor()
-        self._new: Callable[[], _Decoder] = lambda: decompressor.decompressobj()
+        self._new: Callable[[], Any] = decompressor.decompressobj
         self._error = zstandard.ZstdError
-        self._decoder: _Decoder | None = None
+        self._decoder: Any = None
         self._pending = b""
 
-    def _step(self) -> bytes:
+    def _step(self, wanted: int) -> bytes:
         data = self._pending or self._source.read(_ZSTD_IN)
         self._pending = b""
         if not data:
@@ -147,7 +153,7 @@ class ZstdInflater(Inflater):
         if self._decoder is None:
             self._decoder = self._new()
         try:
-            piece = self._decoder.decompress(data)
+            piece: bytes = self._decoder.decompress(data)
         except self._error as error:
             raise Damaged("zstd data is corrupt, the rest is not read") from error
         if self._decoder.eof:

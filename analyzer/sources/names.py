@@ -11,15 +11,17 @@ _RANK = re.compile(r"(?:^|[._/\-])(?:global[._-]?)?rank[._=-]?(\d{1,6})(?=$|[._/
 _ATTEMPT = re.compile(r"(?:^|/)attempt_\d+/(\d{1,6})/(?:stdout|stderr)(?:\.log)?$")
 
 HOST_WORD = (
-    r"(?:[a-z0-9]{1,30}[-_])*"
-    r"(?:[a-z]{0,20}(?:worker|node|host|srv|server|compute|hgx|dgx)(?:-?\d{1,6})+(?:-[a-z])?|vm-?\d{1,6}"
-    r"|(?:worker|node|host|srv|server)-[a-z]|gpu(?:-\d{1,6})+|ip(?:-\d{1,3}){4})"
+    r"(?:[a-z0-9]{1,30}[-_]){0,6}"
+    r"(?:[a-z]{0,20}(?:worker|node|host|srv|server|compute|hgx|dgx)-?\d{1,6}(?:-\d{1,6}){0,4}|vm-?\d{1,6}"
+    r"|(?:worker|node|host|srv|server)-[a-z]|gpu(?:-\d{1,6}){1,4}|ip(?:-\d{1,3}){4})"
 )
 """Host names that are told apart from other words by their form alone: worker-0, node07, srv-b, gpu-12-4."""
 
 _HOST = re.compile(HOST_WORD, re.IGNORECASE)
 _HOST_FIRST = re.compile(rf"({HOST_WORD})[-_.][a-z][\w-]*", re.IGNORECASE)
-_HOST_LAST = re.compile(rf"[a-z][a-z0-9_]*(?:-[a-z]+)??[-.]({HOST_WORD})", re.IGNORECASE)
+# A command of two words goes before the host: ip-route-srv-b.txt, nvidia-smi-node-a.txt.
+_COMMAND = r"[a-z][a-z0-9_]*(?:-(?:smi|route|rule|addr|link|br|topo|nvlink|p2p|tv|vv|[a-z]))?"
+_HOST_LAST = re.compile(rf"{_COMMAND}[-.]({HOST_WORD})", re.IGNORECASE)
 _SUFFIXES = re.compile(r"(?:\.(?:log|txt|out|err|gz|zst|json|csv|xml))+$", re.IGNORECASE)
 
 

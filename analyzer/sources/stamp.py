@@ -6,8 +6,8 @@ import re
 from calendar import timegm
 from collections.abc import Callable
 
-_MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
-MONTH = "(?:" + "|".join(_MONTHS) + ")"
+MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+MONTH = "(?:" + "|".join(MONTHS) + ")"
 DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 
 # Lines of one second come in a row, so the last few thousand seconds are remembered.
@@ -48,7 +48,7 @@ def named_seconds(stamp: str) -> tuple[float | None, bool]:
     month, day, early_year, hour, minute, second, fraction, late_year = found.groups()
     year = early_year or late_year
     # 29 February of an unknown year counts as 1 March, for 1970 has none.
-    at = _seconds_of(int(year or 1970), _MONTHS[month], int(day), int(hour), int(minute), int(second))
+    at = _seconds_of(int(year or 1970), MONTHS[month], int(day), int(hour), int(minute), int(second))
     if at is not None and fraction:
         at += int(fraction) / 10 ** len(fraction)
     return at, year is not None

@@ -19,6 +19,9 @@ from analyzer.sources.repeats import Repeats
 if TYPE_CHECKING:
     from analyzer.sources.archive import Entry
 
+# Formats that are zip archives underneath, and hold no logs: checkpoints of PyTorch, arrays, packages, documents.
+_ZIP_OF_ANOTHER_KIND = (".pt", ".pth", ".ckpt", ".npz", ".whl", ".jar", ".egg", ".docx", ".xlsx", ".pptx")
+
 _INFLATERS = {"gzip": GzipInflater, "zstd": ZstdInflater}
 
 
@@ -59,6 +62,7 @@ class _Walk:
         self._file = file
         self._budget = budget
         self._repeats = repeats
+        self._seekable = job.path != STDIN and file.seekable()
 
     def start(self) -> Iterator[Member]:
         """The members of the job itself."""
@@ -70,6 +74,8 @@ class _Walk:
         kind = container_of(outer.peek())
         if kind is None:
             yield outer
+        elif kind == "zip" and outer.name.lower().endswith(_ZIP_OF_ANOTHER_KIND):
+            self._report(outer.name, "binary file (zip with a format of its own), not read")
         elif depth >= self._budget.limits.depth:
             self._report(outer.name, f"is nested more than {self._budget.limits.depth} archives deep, not read")
         elif kind in ("gzip", "zstd"):
@@ -92,6 +98,8 @@ class _Walk:
         try:
             for entry in self._entries(outer, kind, depth):
                 name = f"{outer.name}!{displayable(entry.name.removeprefix('./'))}"
+                if self._budget.reported:
+                    return
                 if entry.stream is None:
                     self._report(name, entry.skipped)
                 else:
@@ -106,7 +114,17 @@ class _Walk:
 
         if kind == "tar":
             return archive.tar_entries(outer, self._budget)
-        return archive.zip_entries(self._file, self._budget)
+        if depth == 0 and self._seekable:
+            at = self._file.tell()
+            listed = archive.open_zip(self._file)
+            if listed is not None:
+                self._budget.take_raw(self._job.size)
+                return archive.zip_entries(listed, self._budget)
+            self._file.seek(at)
+            self._report(outer.name, "zip archive without a readable directory (truncated?), read from its start")
+        from analyzer.sources.zipstream import forward_zip_entries
+
+        return forward_zip_entries(outer, self._budget)
 
     def _fault(self, name: str, fault: Exception) -> None:
         if isinstance(fault, LimitReached):

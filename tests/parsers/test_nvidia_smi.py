@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,9 @@ def test_no_text_raises(lines: list[str], plans: bool) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=40), st.data())
 def test_plans_read_damaged_lines_like_lark(lines: list[str], data: st.DataObject) -> None:
-    cut = [line[: data.draw(st.integers(0, len(line)))] if number % 3 == 0 else line for number, line in enumerate(lines)]
+    cut = [
+        line[: data.draw(st.integers(0, len(line)))] if number % 3 == 0 else line for number, line in enumerate(lines)
+    ]
     text = "\n".join(cut).encode()
     assert scan_bytes(text, FORMATS).rows == scan_bytes(text, FORMATS, plans=False).rows
 
@@ -63,3 +66,15 @@ def test_blocks_close_before_a_long_log() -> None:
         tail = b"".join(b"step %d loss 2.31 lr 0.0003\n" % number for number in range(3000))
         scan = scan_bytes(path.read_bytes() + b"\n" + tail, FORMATS)
         assert sum(a for a, _ in scan.recognised.values()) < 1000
+
+
+@pytest.mark.parametrize("fmt", FORMATS, ids=[fmt.name for fmt in FORMATS])
+def test_long_lines_take_linear_time(fmt: Format) -> None:
+    """No terminal backtracks over a long run of blanks, words or cells."""
+    heads = {*fmt.literals, "| N/A 40C ", "|    0   N/A  N/A  12 C ", "    Key ", "GPU 0: ", "GPU0 X ", "a, b"}
+    opener = next(path for path in cases(fmt.name)).read_bytes()
+    began = time.monotonic()
+    for head in heads:
+        for body in (" " * 20_000, "a " * 10_000, "a@a/" * 5_000, ", a" * 7_000, "1" * 20_000, " | /" * 5_000):
+            scan_bytes(opener + f"\n{head}{body}x".encode(), [fmt])
+    assert time.monotonic() - began < 20
