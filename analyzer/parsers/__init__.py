@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from analyzer.parsers.base import Format
+from analyzer.parsers.cuda_error import FORMAT as CUDA_ERROR
 from analyzer.parsers.host_memory import FORMAT as HOST_MEMORY
 from analyzer.parsers.kernel_log import FORMAT as KERNEL_LOG
 from analyzer.parsers.lspci_tree import FORMAT as LSPCI_TREE
@@ -15,9 +16,14 @@ from analyzer.parsers.smi_nvlink import FORMAT as SMI_NVLINK
 from analyzer.parsers.smi_query import FORMAT as SMI_QUERY
 from analyzer.parsers.smi_table import FORMAT as SMI_TABLE
 from analyzer.parsers.smi_topo import FORMAT as SMI_TOPO
+from analyzer.parsers.torch_oom import FORMAT as TORCH_OOM
+from analyzer.parsers.torch_summary import FORMAT as TORCH_SUMMARY
 
 FORMATS: tuple[Format, ...] = (
     NCCL_LOG,
+    TORCH_OOM,
+    TORCH_SUMMARY,
+    CUDA_ERROR,
     SMI_QUERY,
     SMI_TABLE,
     SMI_TOPO,

@@ -7,69 +7,20 @@ containerd, syslog and journald, dmesg in all its formats, /dev/kmsg, and time s
     Feb 01 14:25:31 gpu7 kernel: [82659.755847] NVRM: Xid ...           host gpu7, boot_s 82659.755847
     [1,3]<stdout>:node-a:25:25 [0] NCCL INFO ...                        rank 3
 
-The first character tells which expressions can match at all; none of them backtracks over more than a bounded word.
+What each looks like stands in ``prefix_form``, what its label says in ``prefix_label``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from string import ascii_lowercase, digits
 from typing import Final, NamedTuple
 
-from analyzer.sources.prefix_label import Facts, label_facts, word_facts
-from analyzer.sources.stamp import DAY, MONTH, MONTHS, iso_seconds, named_seconds
+from analyzer.sources.prefix_form import GATES
+from analyzer.sources.prefix_label import Facts, label_facts, word_facts, writer_facts
+from analyzer.sources.stamp import iso_seconds, named_seconds
 
 _MOST = 8  # prefixes in a row; the longest seen in logs is four
-_CLOCK = r"\d\d:\d\d:\d\d"
-_ISO = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:[.,]\d{{1,9}})?(?:Z|[+-]\d\d:?\d\d)?"
-_LEVELS = "emerg|alert|crit|err|warn|notice|info|debug"
-_FACILITIES = "kern user mail daemon authpriv auth syslog lpr news uucp cron ftp local[0-7]".split()
-
-# A row "0: 3 -> 4", the interfaces of `ip link` and Darknet's steps begin like the label of `srun -l`, but are not;
-# nor do the distance tables of numactl, and "[0]:" alone on its line is a heading in torchrun's summary of failures.
-_NO_TASK = r"(?! *[-\d][-\d /]{0,40}->)(?![\w.@-]{1,40}: <)(?!\d{1,9}\.\d{1,9}, \d{1,9}\.\d{1,9} avg)"
-
-_DATE = rf"(?P<iso>{_ISO}(?::? |\t))"
-_TASK = rf"(?P<task>(?:\d{{1,7}}:| {{1,8}}\d{{1,7}}:(?!  *\d[\d ]*$))(?: {_NO_TASK}|$))"
-_KMSG = r"(?P<kmsg>\d{1,3},\d{1,18},\d{1,18},[^;\s]{1,80};)"
-_BRACKET = (
-    rf"(?P<bracket>\[(?:{_ISO}|{DAY} {MONTH} [ \d]\d {_CLOCK} \d{{4}}|{MONTH} [ \d]\d \d{{4}} {_CLOCK})\] ?)"
-    r"|(?P<boot>\[ {0,12}\d{1,12}\.\d{6}\] )"
-    r"|(?P<label>\[rank\d{1,7}\]: ?|\[(?:default|host|trainer|worker)\d{1,7}\]:|\[\d{1,7}\]:(?= *[^ ])"
-    r"|\[(?:[\w.@-]{1,80},)?\d{1,7}\]<std(?:out|err|diag)>:(?: (?! ))?|\[pod/[^\]\s]{1,300}\] )"
-)
-_RAY = (
-    r"(?P<label>\((?:[^()\[\]]{1,100} )?pid=\d{1,10}(?:, ip=[^()\s,]{1,60})?\) ?"
-    r"|\((?:raylet|autoscaler)(?: \+[\dhms]{1,12})?(?:, ip=[^()\s,]{1,60})?\) )"
-)
-_PRIORITY = rf"(?P<boot><\d{{1,3}}>\[ {{0,12}}\d{{1,12}}\.\d{{1,9}}\] )|(?P<level><\d{{1,3}}>(?=[\[A-Z\d]))"
-_SYSLOG = rf"(?P<syslog>{MONTH} [ \d]\d {_CLOCK}(?:\.\d{{1,9}})? )"
-_HOROVOD = rf"(?P<horovod>{DAY} {MONTH} [ \d]\d {_CLOCK} \d{{4}}(?=\[[^\]\s]{{1,90}}\]<std))"
-_WORD = r"(?P<word>[a-z][\w.-]{0,62}(?:: | {1,40}\| ))"
-_LEVEL = rf"(?P<level>(?:{'|'.join(_FACILITIES)}) {{0,8}}:(?:{_LEVELS}) {{0,8}}: )"
-
-_Match = Callable[[str, int], "re.Match[str] | None"]
-
-
-def _gates() -> dict[str, _Match]:
-    """Which prefixes can start with a character: a lookup that spares most lines the regular expressions."""
-    patterns = {
-        " ": _TASK,
-        "[": _BRACKET,
-        "(": _RAY,
-        "<": _PRIORITY,
-        **dict.fromkeys(digits, f"{_DATE}|{_TASK}|{_KMSG}"),
-        **dict.fromkeys(ascii_lowercase, _WORD),
-        **{name[0]: f"{_WORD}|{_LEVEL}" for name in _FACILITIES},
-        **dict.fromkeys((name[0] for name in MONTHS), f"{_SYSLOG}|{_HOROVOD}"),
-        **dict.fromkeys("MTWFS", f"{_SYSLOG}|{_HOROVOD}"),
-    }
-    return {first: re.compile(pattern).match for first, pattern in patterns.items()}
-
-
-_GATES: Final = _gates()
-
+_NOTHING_KNOWN = Facts()
 _CALLER = re.compile(r"\[ {0,8}[TC]\d{1,10}\] ").match
 _WRITER = re.compile(r"([\w.-]{1,100}) (?:kernel|[\w./@()-]{1,60}(?:\[(\d{1,10})\])?): ").match
 _SURE_WRITER = re.compile(r"([\w.-]{1,100}) (?:kernel|[\w./@()-]{1,60}\[(\d{1,10})\]): ").match
@@ -103,7 +54,7 @@ _plain = tuple.__new__  # what the constructor of a named tuple does, without it
 
 def split_prefix(text: str) -> Prefixed:
     """Takes all prefixes off ``text``; what is left is always an end piece of it, indentation included."""
-    gate = _GATES.get(text[:1])
+    gate = GATES.get(text[:1])
     found = gate(text, 0) if gate is not None else None
     if found is None:
         return _plain(Prefixed, (text, *_NOTHING))
@@ -113,7 +64,7 @@ def split_prefix(text: str) -> Prefixed:
         assert kind is not None  # every branch is named
         if not _TAKE[kind](state, found):
             break
-        gate = _GATES.get(text[state.end : state.end + 1])
+        gate = GATES.get(text[state.end : state.end + 1])
         found = gate(text, state.end) if gate is not None else None
         if found is None:
             break
@@ -129,7 +80,7 @@ class _State:
         self._text = text
         self.end = 0
         self._label = ""
-        self._facts = Facts()
+        self._facts = _NOTHING_KNOWN
         self._inner = False  # past the label of a process: what follows is its own text
         self._at: float | None = None
         self._boot_s: float | None = None
@@ -241,8 +192,7 @@ class _State:
     def _host_and_program(self, found: re.Match[str] | None) -> None:
         if found is None or found.group(1) in _NO_HOST:
             return
-        pid = found.group(2)
-        self._add(Facts(host=found.group(1), pid=int(pid) if pid else None), found.group())
+        self._add(writer_facts(*found.group(1, 2)), found.group())
         self._inner = True
         self.end = found.end()
 

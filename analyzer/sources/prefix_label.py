@@ -68,6 +68,12 @@ def label_facts(label: str) -> Facts:
     return Facts(local_rank=number)
 
 
+@lru_cache(maxsize=4096)
+def writer_facts(host: str, pid: str | None) -> Facts:
+    """The facts of ``host python3[123]: ``, as syslog writes it."""
+    return Facts(host=host, pid=int(pid) if pid else None)
+
+
 def word_facts(word: str, text: str, end: int) -> Facts | None:
     """The facts of ``node-a: `` or ``trainer-1  | ``, or None where the word is part of the text.
 

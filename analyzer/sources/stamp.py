@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from calendar import timegm
 from collections.abc import Callable
+from functools import lru_cache
 
 MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 MONTH = "(?:" + "|".join(MONTHS) + ")"
@@ -14,9 +15,8 @@ DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _CACHE_MOST = 4096
 _seconds: dict[str, float | None] = {}
 
-_ISO = re.compile(
-    r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?[ ]?(Z|[+-]\d\d:?\d\d)?"
-)
+_ISO = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)")
+_TAIL = re.compile(r"(?:[.,](\d{1,9}))? ?(Z|[+-]\d\d:?\d\d)?").match
 _NAMED = re.compile(
     rf"(?:{DAY} )?({MONTH}) +(\d{{1,2}})(?: (\d{{4}}))?"
     r" (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?: (\d{4}))?"
@@ -28,15 +28,16 @@ def iso_seconds(stamp: str) -> float | None:
     base = _cached(stamp[:19], _iso_base)
     if base is None or len(stamp) == 19:
         return base
-    found = _ISO.match(stamp)
+    found = _TAIL(stamp, 19)
     if found is None:
         return base
-    fraction, zone = found.group(7, 8)
+    fraction, zone = found.groups()
     if fraction:
-        base += int(fraction) / 10 ** len(fraction)
+        base += float(f".{fraction}")
     return base - _offset(zone) if zone else base
 
 
+@lru_cache(maxsize=_CACHE_MOST)
 def named_seconds(stamp: str) -> tuple[float | None, bool]:
     """``Sun Feb 23 16:24:18 2025``, ``Feb 25 2025 13:59:45``, ``Feb 01 14:25:31``; second: is the year printed.
 
@@ -50,7 +51,7 @@ def named_seconds(stamp: str) -> tuple[float | None, bool]:
     # 29 February of an unknown year counts as 1 March, for 1970 has none.
     at = _seconds_of(int(year or 1970), MONTHS[month], int(day), int(hour), int(minute), int(second))
     if at is not None and fraction:
-        at += int(fraction) / 10 ** len(fraction)
+        at += float(f".{fraction}")
     return at, year is not None
 
 

@@ -87,3 +87,24 @@ def test_a_cut_table_of_nccl_tests_changes_no_bandwidth() -> None:
             known = whole[row["size_bytes"]]
             assert row["busbw_gbps"] == known["busbw_gbps"]
             assert row.get("in_place_busbw_gbps", known["in_place_busbw_gbps"]) == known["in_place_busbw_gbps"]
+
+
+@pytest.mark.parametrize("name", ["h200-faults", "switch-dies", "stamps-of-every-kind"])
+def test_a_cut_kernel_log_invents_no_fault(name: str) -> None:
+    data = (FIXTURES / "kernel-log" / f"{name}.txt").read_bytes()
+    known = {(row["bus_id"], row["code"]) for row in rows_of(scan_bytes(data, FORMATS))["xid"]}
+    pids = {row.get("pid") for row in rows_of(scan_bytes(data, FORMATS))["xid"]} | {None}
+    for end in range(0, len(data), 7):
+        for row in rows_of(scan_bytes(data[:end], FORMATS)).get("xid", []):
+            assert (row["bus_id"], row["code"]) in known
+            assert row.get("pid") in pids
+
+
+@pytest.mark.parametrize("fmt", FORMATS, ids=[fmt.name for fmt in FORMATS])
+def test_twice_in_one_file_gives_every_row_twice(fmt: Format) -> None:
+    for path in cases(fmt.name):
+        if path.stem.startswith("cut-"):
+            continue
+        data = path.read_bytes().rstrip() + b"\n\n"
+        once, twice = rows_of(scan_bytes(data, [fmt])), rows_of(scan_bytes(data + data, [fmt]))
+        assert {table: len(rows) * 2 for table, rows in once.items()} == {t: len(rows) for t, rows in twice.items()}
