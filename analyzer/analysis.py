@@ -17,6 +17,7 @@ from analyzer.evidence import Evidence, build
 from analyzer.grammar_store import rules_folder
 from analyzer.model import Problem, Report
 from analyzer.parallel import Progress, scan_jobs
+from analyzer.reread import read_lines
 from analyzer.sources import expand
 
 
@@ -65,8 +66,12 @@ def analyze(options: Options, progress: Progress | None = None) -> Report:
         evidence.problems += [Problem(f"baseline: {p.file}", p.line, p.what, p.count) for p in baseline.problems]
     derive(evidence, baseline)
     database = Database.from_frames(evidence.frames(), tables_of(rules))
-    evaluation = evaluate(rules, database, evidence.cite)
-    return assemble(evidence, evaluation, baseline, {"crashcart": __version__, "rules": len(rules)})
+    meta = {"crashcart": __version__, "rules": len(rules)}
+    report = assemble(evidence, evaluate(rules, database, evidence.cite), baseline, meta)
+    if evidence.missing:
+        evidence.add_texts(read_lines(options.paths, evidence.missing))
+        report = assemble(evidence, evaluate(rules, database, evidence.cite), baseline, meta)
+    return report
 
 
 def rows_of(rule: Rule, paths: Sequence[str]) -> list[dict[str, object]]:

@@ -124,10 +124,10 @@ def _demand(row: Row) -> tuple[int | None, str]:
     outside = (row["comm_bytes"] or 0) + (row["context_bytes"] or 0)
     if row["allocated_bytes"] is None or not row["failed"]:
         return None, ""
-    now = row["allocated_bytes"] + (row["requested_bytes"] or 0)
+    now = row["allocated_bytes"] + (row["unallocated_bytes"] or 0) + (row["requested_bytes"] or 0)
     if row["peak_allocated_bytes"] and row["peak_allocated_bytes"] > now:
         return row["peak_allocated_bytes"] + outside, "peak of the run without these communicators, plus buffers and context"
-    return now + outside, "allocated, the failed request, buffers and context"
+    return now + outside, "reserved, the failed request, buffers and context"
 
 
 def _links(evidence: Evidence) -> Iterable[LinkRow]:

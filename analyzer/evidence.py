@@ -30,7 +30,8 @@ class Evidence:
         problems: Sequence[Problem],
     ) -> None:
         self._frames = dict(frames)
-        self._texts = texts
+        self._texts = dict(texts)
+        self.missing: set[int] = set()
         self.inputs = tuple(inputs)
         self.problems = list(problems)
 
@@ -62,7 +63,15 @@ class Evidence:
         """The line behind a reference."""
         input_id, line = split_ref(ref)
         name = self.inputs[input_id].file if input_id < len(self.inputs) else "?"
-        return EvidenceLine(name, line, self._texts.get(ref, ""))
+        text = self._texts.get(ref)
+        if text is None:
+            self.missing.add(ref)
+        return EvidenceLine(name, line, text or "")
+
+    def add_texts(self, texts: Mapping[int, str]) -> None:
+        """Texts of lines that were read again; what is still missing stays empty."""
+        self._texts.update(dict.fromkeys(self.missing, "") | dict(texts))
+        self.missing.clear()
 
 
 def to_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -91,7 +91,7 @@ class Card:
         if own is None or free is None:
             return None
         left = capacity - own.value - free.value
-        error = own.error + free.error + 4 * _HALF_MIB
+        error = max(own.error + free.error + 4 * _HALF_MIB, capacity // 1000)
         if abs(left) <= error:
             return Amount(0, error, "computed", own.refs)
         return Amount(max(left, 0), error, "computed", (*own.refs, *free.refs)) if self.event else None

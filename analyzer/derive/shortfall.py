@@ -32,7 +32,8 @@ def _shortfall(row: Row, at: float | None, orphans: dict[int, int]) -> Row:
     outside = row["context_bytes"]
     demand = None
     if row["allocated_bytes"] is not None and requested is not None:
-        tensors = max(row["allocated_bytes"] + requested, row["peak_allocated_bytes"] or 0)
+        held = row["allocated_bytes"] + (row["unallocated_bytes"] or 0)
+        tensors = max(held + requested, row["peak_allocated_bytes"] or 0)
         demand = tensors + (row["comm_bytes"] or 0) + (outside or 0)
     decisive, size, second = _decide(row, missing)
     others = [int(pid) for pid in (row["other_pids"] or "").split(",") if pid]

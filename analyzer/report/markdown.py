@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from analyzer.model import EvidenceLine, Finding, LedgerCard, LedgerEntry, LinkRow, Report
 from analyzer.report.digest import (

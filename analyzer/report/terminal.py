@@ -35,7 +35,7 @@ class Page:
     def heading(self, title: str) -> None:
         """A blank line and a heading in capitals."""
         self.line()
-        self.line(Text(title.upper(), style="bold"))
+        self.paragraph(title.upper(), 0, style="bold")
 
     def paragraph(self, text: str, indent: int = 2, hang: int = 0, style: str = "", lead: str = "") -> None:
         """Prose, wrapped: ``lead`` stands before the first line, the others start ``hang`` cells further in."""
@@ -77,4 +77,4 @@ class Page:
     def more(self, hidden: int, noun: str, indent: int = 2) -> None:
         """``and 12 more problems`` where something was left out."""
         if hidden > 0:
-            self.line(" " * indent + f"and {hidden:,} more {noun}")
+            self.paragraph(f"and {hidden:,} more {noun}", indent)

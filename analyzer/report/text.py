@@ -103,7 +103,7 @@ def _links(page: Page, report: Report) -> None:
     for link in odd[:_LINKS]:
         page.item("-", _link(link))
     page.more(len(odd) - _LINKS, "odd pairs")
-    page.line(f"  {link_tally(report)}")
+    page.paragraph(link_tally(report))
 
 
 def _timeline(page: Page, report: Report) -> None:
@@ -170,7 +170,7 @@ def _inputs(page: Page, report: Report, folder: str) -> None:
         page.clipped(f"{row.kind or 'unknown format'}, {size(row.bytes)}", 4, "dim")
     page.more(len(report.inputs) - _INPUTS, "files")
     if len(report.inputs) > 1:
-        page.line(f"  {count(len(report.inputs), 'file')}: {recognised:,} of {count(lines, 'line')} recognised")
+        page.paragraph(f"{count(len(report.inputs), 'file')}: {recognised:,} of {count(lines, 'line')} recognised")
 
 
 def _problems(page: Page, report: Report) -> None:
