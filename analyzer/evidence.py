@@ -30,6 +30,7 @@ class Evidence:
         problems: Sequence[Problem],
     ) -> None:
         self._frames = dict(frames)
+        self._rows: dict[str, list[dict[str, Any]]] = {}
         self._texts = dict(texts)
         self.missing: set[int] = set()
         self.inputs = tuple(inputs)
@@ -46,14 +47,22 @@ class Evidence:
         return table in self._frames and len(self._frames[table]) > 0
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """The rows of a table as plain Python values, None for NULL."""
-        return to_rows(self[table])
+        """The rows of a table as plain Python values, None for NULL; shared, not to be changed."""
+        found = self._rows.get(table)
+        if found is None:
+            found = self._rows[table] = to_rows(self[table])
+        return found
+
+    def edited(self) -> None:
+        """Frames were changed in place: rows made from them before are stale."""
+        self._rows.clear()
 
     def set(self, table: str, rows: Iterable[Mapping[str, object]]) -> None:
         """Puts the rows of a derived table, in a fixed order."""
         spec = TABLES[table]
         tuples = [tuple(row.get(name) for name in spec.names) for row in rows]
         self._frames[table] = make_frame(spec, tuples)
+        self._rows.pop(table, None)
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """Every table that holds rows."""

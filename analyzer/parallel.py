@@ -1,15 +1,16 @@
-"""Scans jobs, in several processes by file where there is enough to read."""
+"""Scans jobs, in several processes where there is enough to read: by file, and a large plain file in parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from analyzer.model import Problem, make_ref
+from analyzer.gate import make_scanner
+from analyzer.merge import append_part, append_scan
+from analyzer.model import Problem
 from analyzer.parsers import FORMATS
 from analyzer.scan import Scan, ScanDriver
-from analyzer.schema import TABLES
-from analyzer.sources import Job, members
+from analyzer.sources import Job, cut_points, members, part_of
 
 PARALLEL_BYTES = 200_000_000
 """Below this total one process is faster than starting others."""
@@ -17,36 +18,44 @@ PARALLEL_BYTES = 200_000_000
 Progress = Callable[[Job], None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A job, or the part of its file between two offsets."""
+
+    job: Job
+    start: int = 0
+    end: int | None = None
+
+
 def scan_jobs(jobs: Sequence[Job], processes: int, progress: Progress | None = None) -> Scan:
-    """Reads every job; the result does not depend on the number of processes."""
-    total = sum(job.size for job in jobs)
-    usable = min(processes, sum(1 for job in jobs if job.path != "-"))
-    if usable < 2 or total < PARALLEL_BYTES:
-        return _scan(jobs, progress)
-    return _scan_in_parallel(jobs, usable, progress)
+    """Reads every job; what is found does not depend on the number of processes."""
+    if processes < 2 or sum(job.size for job in jobs) < PARALLEL_BYTES:
+        driver = ScanDriver(FORMATS)
+        for job in jobs:
+            _read(_Task(job), driver)
+            if progress:
+                progress(job)
+        return driver.scan
+    return _scan_in_parallel(jobs, processes, progress)
 
 
-def _scan(jobs: Sequence[Job], progress: Progress | None = None) -> Scan:
-    driver = ScanDriver(FORMATS)
+def _read(task: _Task, driver: ScanDriver) -> None:
     scan = driver.scan
-    for job in jobs:
-        _read(job, driver)
-        if progress:
-            progress(job)
-    return scan
-
-
-def _read(job: Job, driver: ScanDriver) -> None:
-    scan = driver.scan
+    report = scan.problems.append
     try:
-        for member in members(job, scan.problems.append):
-            driver.member(member, len(scan.inputs), scan.problems.append)
+        if task.end is not None:
+            driver.member(part_of(task.job, task.start, task.end, report), len(scan.inputs), report)
+            return
+        for member in members(task.job, report):
+            driver.member(member, len(scan.inputs), report)
     except OSError as error:
-        scan.problems.append(Problem(job.name, 0, f"cannot be read: {error.strerror or error}"))
+        report(Problem(task.job.name, 0, f"cannot be read: {error.strerror or error}"))
 
 
-def _scan_one(job: Job) -> Scan:
-    return _scan([job])
+def _scan_task(task: _Task) -> Scan:
+    driver = ScanDriver(FORMATS)
+    _read(task, driver)
+    return driver.scan
 
 
 def _scan_in_parallel(jobs: Sequence[Job], processes: int, progress: Progress | None) -> Scan:
@@ -54,41 +63,32 @@ def _scan_in_parallel(jobs: Sequence[Job], processes: int, progress: Progress | 
     from multiprocessing import get_context
 
     merged = Scan()
-    local = [job for job in jobs if job.path == "-"]
+    tasks = [task for job in jobs for task in _tasks(job, processes)]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        order = sorted((job for job in jobs if job.path != "-"), key=lambda job: -job.size)
-        futures = {job: pool.submit(_scan_one, job) for job in order}
-        for job in jobs:
-            _merge(merged, _scan([job]) if job in local else futures[job].result())
+        outside = sorted((task for task in tasks if task.job.path != "-"), key=lambda task: -_bytes(task))
+        futures = {task: pool.submit(_scan_task, task) for task in outside}
+        for task in tasks:
+            part = futures[task].result() if task in futures else _scan_task(task)
+            if task.start:
+                append_part(merged, part)
+            else:
+                append_scan(merged, part)
             if progress:
-                progress(job)
+                progress(replace(task.job))
     return merged
 
 
-def _merge(into: Scan, part: Scan) -> None:
-    """Appends a part; its inputs and streams get the next numbers."""
-    input_shift = make_ref(len(into.inputs), 0)
-    streams = len(into.rows.get("stream", []))
-    for table, rows in part.rows.items():
-        names = TABLES[table].names
-        refs = [i for i, name in enumerate(names) if name in ("ref", "event_ref")]
-        target = into.rows.setdefault(table, [])
-        for row in rows:
-            values = list(row)
-            for i in refs:
-                values[i] = _plus(values[i], input_shift)
-            values[1] = _plus(values[1], streams)
-            if table == "stream":
-                values[5] = _plus(values[5], len(into.inputs))
-            target.append(tuple(values))
-    into.texts.update({ref + input_shift: text for ref, text in part.texts.items()})
-    for name, counts in part.recognised.items():
-        known = into.recognised.setdefault(name, [0, 0])
-        known[0] += counts[0]
-        known[1] += counts[1]
-    into.problems.extend(part.problems)
-    into.inputs.extend(replace(entry) for entry in part.inputs)
+def _bytes(task: _Task) -> int:
+    return (task.end if task.end is not None else task.job.size) - task.start
 
 
-def _plus(value: object, shift: int) -> object:
-    return value + shift if isinstance(value, int) else value
+def _tasks(job: Job, processes: int) -> list[_Task]:
+    """One task, or several parts of a large file that is cut where no dump or table stands."""
+    count = min(processes, job.size // (PARALLEL_BYTES // 2))
+    blocks = dict.fromkeys(text.encode() for fmt in FORMATS if fmt.blocks for text in fmt.literals)
+    scanner = make_scanner(tuple(blocks)) if count > 1 else None
+    points = cut_points(job, count, lambda data: not scanner.scan(data)) if scanner else []
+    if not points:
+        return [_Task(job)]
+    ends = [*points, job.size]
+    return [_Task(job, start, end) for start, end in zip([0, *points], ends, strict=True)]

@@ -32,6 +32,7 @@ def fix_years(evidence: Evidence) -> None:
                 leap = _leap_shift(year)
                 moved = frame.loc[yearless, "at"].map(lambda at: offset + at + (leap if at >= 59 * 86400 else 0.0))
                 frame.loc[yearless, "at"] = moved.astype("Float64")
+    evidence.edited()
 
 
 def _leap_shift(year: int) -> float:

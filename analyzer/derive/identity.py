@@ -37,9 +37,11 @@ def derive_identity(evidence: Evidence) -> None:
     """Fills host and rank of all raw tables where the join knows them, and the tables ``process`` and ``gpu``."""
     processes = _from_nccl(evidence)
     _one_host(evidence, processes)
+    evidence.edited()
     owners = _stream_owners(processes)
     _from_exits(evidence, processes, owners)
     _fill(evidence, processes, owners)
+    evidence.edited()
     _live_counts = _count_communicators(evidence)
     evidence.set(
         "process",

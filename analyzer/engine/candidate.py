@@ -76,10 +76,11 @@ def _candidate(rule: Rule, key: tuple[Any, ...], rows: Sequence[Row]) -> Candida
 
 
 def _row_order(rule: Rule, row: Row) -> tuple[Any, ...]:
-    """Best support first; then the first line; then anything that does not depend on the order of rows."""
+    """Best support first; then the first line, the most values; then anything but the order of rows."""
+    gaps = sum(value is None for value in row.values())
     severity: Severity = _word(row, "severity", SEVERITIES, rule.severity)
     support = _confidence(rule, row) * SEVERITY_WEIGHT[severity]
-    return (-support, min(_refs(row), default=0), _sort_key(tuple(row.values())))
+    return (-support, min(_refs(row), default=0), gaps, _sort_key(tuple(row.values())))
 
 
 def _confidence(rule: Rule, row: Row) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
@@ -62,8 +63,14 @@ def missing_tables(rule: Rule, database: Database) -> tuple[str, ...]:
 
 
 def cited(candidate: Candidate, cite: Cite) -> Candidate:
-    """The candidate with its evidence: each line once, at most 12, the first line of each input before second ones."""
-    lines = dict.fromkeys(cite(ref) for ref in spread(candidate.refs, EVIDENCE_LINES))
+    """The candidate with its evidence: each line once, at most 12, the first line of each input before second ones.
+
+    A reference that is none (a rule may compute anything) is left out.
+    """
+    lines: dict[EvidenceLine, None] = {}
+    for ref in spread(candidate.refs, EVIDENCE_LINES):
+        with suppress(LookupError):
+            lines[cite(ref)] = None
     return replace(candidate, finding=replace(candidate.finding, evidence=tuple(lines)))
 
 

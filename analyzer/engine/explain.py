@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from analyzer.engine.rule import Rule
+from analyzer.engine.suggest import printable
 
 _SHOWN_ROWS = 50
 _WIDTH = 60
@@ -30,7 +31,7 @@ def show(rule: Rule, rows: Sequence[Mapping[str, object]] | None = None) -> str:
         *(f"    {line}" for line in rule.query.splitlines()),
         *([] if rows is None else _rows(rule, rows)),
     ]
-    return "\n".join(_printable(line) for line in lines) + "\n"
+    return "\n".join(printable(line) for line in lines) + "\n"
 
 
 def skeleton(cause: str) -> str:
@@ -60,12 +61,8 @@ def _rows(rule: Rule, rows: Sequence[Mapping[str, object]]) -> Iterator[str]:
 
 
 def _cell(value: object) -> str:
-    text = "NULL" if value is None else _printable(str(value))
+    text = "NULL" if value is None else printable(str(value))
     return text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."
-
-
-def _printable(line: str) -> str:
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 _SKELETON = '''\

@@ -195,8 +195,6 @@ def _authorize(action: int, first: str | None, second: str | None, base: str | N
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_READ and (first in TABLES or _is_counted(first, second)):
         return sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_READ and second == "" and base is None:
-        return sqlite3.SQLITE_OK  # counts the rows of a common table expression
     if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in ALLOWED:
         return sqlite3.SQLITE_OK
     return sqlite3.SQLITE_DENY

@@ -60,7 +60,7 @@ def test_rule(rule: Rule) -> list[Failure]:
     """The failures of one rule; its terms are tried only when its tests pass."""
     try:
         cases = list(_cases(rule))
-        failures = [failure for case in cases for failure in _failures(rule, case)]
+        failures = _failures(rule, cases)
     except QueryFault as fault:
         error = query_error(fault, rule.query, rule.file, rule.lines.get("query", 0))
         return [Failure(rule.id, rule.file, rule.lines.get("query", 0), f"the query fails: {error}")]
@@ -81,16 +81,20 @@ def _cases(rule: Rule) -> Iterator[_Case]:
             yield _Case(test, variation, database, base)
 
 
-def _failures(rule: Rule, case: _Case) -> Iterator[Failure]:
-    """The failure of one case; of a test that fails as given only that is told."""
-    given = not case.variation.label
-    if not given and mismatch(case.base, case.test.expect):
-        return
-    what = _lacking(rule, case) if given else ""
-    what = what or _wrong(case, run_rule(rule, case.database))
-    if what:
-        label = "" if given else f"{case.variation.label}: "
-        yield Failure(rule.id, rule.file, case.test.line, label + what, case.test.name)
+def _failures(rule: Rule, cases: Sequence[_Case]) -> list[Failure]:
+    """The first failure of each test; variations are tried once all tests pass as given."""
+    found: dict[str, Failure] = {}
+    for given in (True, False):
+        for case in cases:
+            if case.test.name in found or given is bool(case.variation.label):
+                continue
+            what = _lacking(rule, case) or _wrong(case, run_rule(rule, case.database))
+            if what:
+                label = "" if given else f"{case.variation.label}: "
+                found[case.test.name] = Failure(rule.id, rule.file, case.test.line, label + what, case.test.name)
+        if found:
+            break
+    return list(found.values())
 
 
 def _lacking(rule: Rule, case: _Case) -> str:

@@ -11,10 +11,15 @@ _LONGEST_QUOTE = 80
 _NEARLY = 0.1
 
 
+def printable(text: str) -> str:
+    """The text with every control or unassigned character escaped."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def quoted(text: object) -> str:
     """A value from a rule file, made short and printable: it goes to a terminal inside an error text."""
     words = str(text)
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words[:_LONGEST_QUOTE])
+    shown = printable(words[:_LONGEST_QUOTE])
     return f"'{shown}...'" if len(words) > _LONGEST_QUOTE else f"'{shown}'"
 
 
@@ -30,6 +35,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def rule_error(file: str, line: int, what: str) -> RuleError:
-    """The one way to report a fault of a rule file; control characters in ``file`` do not survive."""
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in file)
-    return RuleError(f"{shown}:{line}: {what}", "crashcart rules test DIR checks rule files before they are used.")
+    """The one way to report a fault of a rule file; no control character of the file survives."""
+    return RuleError(printable(f"{file}:{line}: {what}"), "crashcart rules test DIR checks rule files before they are used.")

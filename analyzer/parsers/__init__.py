@@ -6,6 +6,7 @@ from analyzer.parsers.base import Format
 from analyzer.parsers.cuda_error import FORMAT as CUDA_ERROR
 from analyzer.parsers.host_memory import FORMAT as HOST_MEMORY
 from analyzer.parsers.kernel_log import FORMAT as KERNEL_LOG
+from analyzer.parsers.kernel_oom import FORMAT as KERNEL_OOM
 from analyzer.parsers.lspci_tree import FORMAT as LSPCI_TREE
 from analyzer.parsers.nccl_log import FORMAT as NCCL_LOG
 from analyzer.parsers.nccl_tests import FORMAT as NCCL_TESTS
@@ -32,6 +33,7 @@ FORMATS: tuple[Format, ...] = (
     P2P_TEST,
     NCCL_TESTS,
     KERNEL_LOG,
+    KERNEL_OOM,
     PS_TABLE,
     HOST_MEMORY,
     LSPCI_TREE,

@@ -105,6 +105,8 @@ class Format:
     versions: str
     weak_literals: frozenset[str] = field(default_factory=frozenset)
     """Literals that also occur in lines of other origin: a line that only holds these is never a problem."""
+    blocks: bool = True
+    """Whether a line may need its neighbours (dumps, tables); a large file is not cut near such lines."""
     anchor: str = ""
     """Text that stands before the telling words of most lines (see ``LineGrammar``)."""
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 
 from analyzer.parsers.base import Emit, Format, Line, Session, Verdict
+from analyzer.parsers.nccl_heads import HEADS
 from analyzer.parsers.nccl_warn import classify
 from analyzer.parsers.values import integer, nccl_bus_id
 from analyzer.shapes import LineGrammar
@@ -21,6 +22,18 @@ Fields = Mapping[str, str]
 _GLUED = re.compile(r"(?=(?<![^\s>)\]])[^\s:\[\]()<>]+:[0-9]+:[0-9]+ (?:\[-?[0-9]+\] )?(?:NCCL|\S+:[0-9]+ (?:\(\S+\) )?NCCL))")
 _TREE = re.compile(r"\[([0-9]+)\] ?([-0-9/|>]+)")
 _NVLS_TOTAL = re.compile(r"nvlsTotalSize ([0-9]+)")
+_KNOWN_BEGINNINGS = (
+    *HEADS,
+    *("NET/", "TUNER/", "PROFILER/", "ENV/", "RAS ", "COLLNET/", "Bootstrap", "Setting affinity for GPU", "Plugin Path"),
+    *("P2P plugin", "Affinity for GPU", "NCCL git version", "Sharp rank", "RCCL version", "[node_id = ", "MSCCL"),
+    *("initialized internal alternative rsmi", "Kernel version", "ROCr version", "HIP version", "Hip version"),
+    *("Enabled GDRCopy equivalent", "Dmabuf feature disabled", "CC Off", "CC On", "ncclP2pSchedule", "GIN/"),
+)
+_KNOWN_FORMS = re.compile(
+    r"[A-Z]\w+: [0-9]+ Bytes -> Algo|[0-9]+ +: +(?:GPU|NET)/|\+ (?:PCI|NVL|SYS|NET|C2C|LOC|CPU)\[|={3,}|"
+    r"(?:CPU|GPU|NIC|NET|PCI|NVS)/|(?:Algorithm|Protocol|Max NThreads|Broadcast|Reduce|AllGather|ReduceScatter|AllReduce) +\||"
+    r"\w+: Affinity for GPU|(?:localRank|rank|comm|dev) \S+ "
+)
 _STATES = {
     "Init START": "start",
     "Init COMPLETE": "complete",
@@ -219,11 +232,16 @@ class NcclSession(Session):
         if op >= int(str(known[3])):
             known[0], known[3], known[4] = line, op, count
 
-    def on_note(self, f: Fields, line: Line) -> None:
-        text = f.get("text", "")
-        fault = classify(_message(line.text)) if "fail" in text or "error" in text.lower() else None
-        if fault and fault.kind != "other":
-            self._message(f, line, "INFO", _message(line.text))
+    def on_note(self, f: Fields, line: Line) -> Verdict | None:
+        """Known by how it begins; of these only what tells of a fault becomes a row."""
+        text = _message(line.text).lstrip()
+        if text.startswith(_KNOWN_BEGINNINGS) or _KNOWN_FORMS.match(text):
+            if "fail" in text or "error" in text.lower():
+                fault = classify(text)
+                if fault.kind != "other":
+                    self._message(f, line, "INFO", text)
+            return None
+        return Verdict.UNREAD
 
     def on_warn(self, f: Fields, line: Line) -> None:
         self._message(f, line, "WARN", f.get("text", ""))
@@ -289,6 +307,7 @@ FORMAT = Format(
     title="NCCL debug log",
     command="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,P2P,NET,ALLOC,NVLS",
     versions="NCCL 2.4 to 2.30",
+    blocks=False,
     anchor="NCCL INFO",
     weak_literals=frozenset({"NCCL version"}),
 )

@@ -117,7 +117,7 @@ def _bar(card: LedgerCard, axis: float, title: str, details: str) -> Bar:
     return Bar(title, details, card.failed, tuple(segments), capacity_x, end, _side(card), _said(card, title))
 
 
-def _apart(card: LedgerCard, cards: Sequence[LedgerCard]) -> str:
+def apart(card: LedgerCard, cards: Sequence[LedgerCard]) -> str:
     """What tells the card from the others: all details where it is alone, else rank, bus id and a differing host."""
     if len(cards) == 1:
         return card_details(card)
@@ -127,7 +127,7 @@ def _apart(card: LedgerCard, cards: Sequence[LedgerCard]) -> str:
 
 def _grouped(cards: Sequence[LedgerCard]) -> list[tuple[LedgerCard, str, str]]:
     """Cards with title and details; of many cards the failed and the odd ones, the rest as one median card."""
-    named = [(card, card_name(card), _apart(card, cards)) for card in cards]
+    named = [(card, card_name(card), apart(card, cards)) for card in cards]
     if len(cards) <= _ALONE:
         return named
     middle = median_low([card.used_bytes or 0 for card in cards])

@@ -57,6 +57,13 @@ def leading(report: Report) -> Finding | None:
     return next((finding for finding in notable(report) if finding.role == "root"), None)
 
 
+def part(finding: Finding, lead: Finding | None) -> str:
+    """The part of a finding in the crash; a root beside the leading one is independent of it."""
+    if finding.role == "root" and lead is not None and finding is not lead:
+        return "independent finding"
+    return ROLE_NAMES[finding.role]
+
+
 def others(report: Report) -> list[Finding]:
     """All findings but the leading one: further roots, risks, consequences, information."""
     lead = leading(report)

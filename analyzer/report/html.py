@@ -13,7 +13,7 @@ from analyzer.report import bars, citations, digest, html_view, pairs, units
 from analyzer.report.escape import shorten, visible_report
 from analyzer.report.paths import without_folder
 
-_LIMITS = SimpleNamespace(findings=40, rows=24, few=10, long=60, columns=6, cards=32, events=40)
+_LIMITS = SimpleNamespace(findings=12, passages=40, rows=24, few=10, long=60, columns=6, cards=16, events=40)
 _FURTHER_ADVICE = 6
 
 
@@ -43,10 +43,12 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
     "count": units.count,
     "listed": digest.listed,
     "link_tally": digest.link_tally,
+    "part": digest.part,
     "where_text": digest.where_text,
     "card_name": digest.card_name,
     "card_details": digest.card_details,
     "css_class": bars.css_class,
+    "apart": bars.apart,
     "heat": pairs.heat,
     "place": citations.place,
     "entry_of": html_view.entry_of,
@@ -65,7 +67,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(_FUNCTIONS, role_names=digest.ROLE_NAMES, limits=_LIMITS)
+    environment.globals.update(_FUNCTIONS, limits=_LIMITS)
     environment.filters["short"] = shorten
     return environment
 
@@ -97,7 +99,7 @@ def _findings(report: Report, lead: Finding | None) -> dict[str, object]:
     return {
         "findings": every,
         "cites": cites,
-        "passages": [(finding, cites.passage(finding.evidence)) for finding in every[: _LIMITS.findings]],
+        "passages": [(finding, cites.passage(finding.evidence)) for finding in every[: _LIMITS.passages]],
         "other_lines": cites.passage(citations.rest(report)),
         "considered": [(text, finding) for finding in every for text in finding.considered],
         "further_advice": [(finding, finding.advice[0]) for finding in apart if finding.advice][:_FURTHER_ADVICE],

@@ -8,7 +8,6 @@ from analyzer.model import EvidenceLine, Finding, LedgerCard, LedgerEntry, LinkR
 from analyzer.report.digest import (
     ENTRY_NAMES,
     ENTRY_ORDER,
-    ROLE_NAMES,
     card_details,
     card_name,
     cards_by_interest,
@@ -20,6 +19,7 @@ from analyzer.report.digest import (
     notable,
     odd_links,
     others,
+    part,
     recognised_lines,
     silence,
     where_text,
@@ -144,12 +144,12 @@ def _timeline(report: Report) -> list[str]:
     return ["## Time line", "", *written, *more(len(report.timeline) - len(shown), "events")]
 
 
-def _others(report: Report) -> list[str]:
+def _others(report: Report, lead: Finding | None) -> list[str]:
     rest = others(report)
     rows = []
     for finding in rest[:_ROWS]:
         facts = ", ".join(filter(None, (f"confidence {confidence(finding.confidence)}", where_text(finding.where))))
-        title = f"{ROLE_NAMES[finding.role]}: **{inline(finding.title, _CELL_LIMIT)}**"
+        title = f"{part(finding, lead)}: **{inline(finding.title, _CELL_LIMIT)}**"
         rows.append(f"- {title} {code(finding.cause)} ({inline(facts)})")
     return ["## Other findings", "", *rows, *more(len(rest) - _ROWS, "findings")] if rest else []
 
@@ -206,7 +206,7 @@ def render(report: Report) -> str:
         _memory(report),
         _links(report),
         _timeline(report),
-        _others(report),
+        _others(report, lead),
         _baseline(report),
         _gaps(report),
         _inputs(report, folder),

@@ -11,7 +11,7 @@ from analyzer.model import LinkRow
 from analyzer.report.digest import is_odd
 from analyzer.report.units import latency
 
-_FULL, _SMALL = 8, 16
+_ROOMY, _FULL, _SMALL = 5, 8, 16
 _WARM, _HOT = 1.2, 1.5
 _HOSTS = 3
 _WIDTH, _HEIGHT = 456, 300
@@ -100,10 +100,11 @@ def _nodes(order: Sequence[str]) -> tuple[Node, ...]:
     )
 
 
-def _edge(link: LinkRow, a: Node, b: Node) -> Edge:
+def _edge(link: LinkRow, a: Node, b: Node, crowded: bool) -> Edge:
+    """One edge; in a crowded picture only what is not normal has a label, the matrix has all figures."""
     kind = "slow" if heat(link) == "hot" else "ring" if link.in_ring else "off"
     label = ""
-    if kind != "off" and link.latency_us is not None:
+    if (kind == "slow" or (kind == "ring" and not crowded)) and link.latency_us is not None:
         ratio = f", {link.ratio:.2f} times" if kind == "slow" and link.ratio is not None else ""
         label = f"{latency_micro(link.latency_us)} {link.path or ''}".strip() + ratio
     part = 0.5 if link.in_ring else 0.36  # off the centre, where the diagonals cross
@@ -112,7 +113,8 @@ def _edge(link: LinkRow, a: Node, b: Node) -> Edge:
     anchor = "middle" if across >= down / 4 else "start" if x < _WIDTH / 2 else "end"
     x += {"start": 8, "end": -8, "middle": 0}[anchor]
     if down < across / 4:  # beside a level edge, towards the middle of the picture
-        y += 14 if y < _HEIGHT / 2 else -12
+        clear = 14 if across > _WIDTH / 2 else 26  # a short edge: the label must pass below its ends
+        y += clear if y < _HEIGHT / 2 else 2 - clear
     return Edge(kind, a.x, a.y, b.x, b.y, label, x, y, anchor)
 
 
@@ -121,7 +123,7 @@ def _polygon(names: Sequence[str], links: Sequence[LinkRow]) -> tuple[tuple[Node
         return (), ()
     nodes = _nodes(_ring_order(names, links))
     by_name = {node.name: node for node in nodes}
-    edges = [_edge(link, by_name[link.a], by_name[link.b]) for link in links if link.a != link.b]
+    edges = [_edge(link, by_name[link.a], by_name[link.b], len(names) > _ROOMY) for link in links if link.a != link.b]
     order = {"off": 0, "ring": 1, "slow": 2}
     return nodes, tuple(sorted(edges, key=lambda edge: order[edge.kind]))
 

@@ -6,7 +6,6 @@ from rich.console import Console
 
 from analyzer.model import Finding, LinkRow, Report
 from analyzer.report.digest import (
-    ROLE_NAMES,
     first_events,
     gaps,
     leading,
@@ -15,6 +14,7 @@ from analyzer.report.digest import (
     notable,
     odd_links,
     others,
+    part,
     recognised_lines,
     silence,
     where_text,
@@ -119,14 +119,14 @@ def _timeline(page: Page, report: Report) -> None:
     page.more(len(report.timeline) - len(shown), "events")
 
 
-def _others(page: Page, report: Report) -> None:
+def _others(page: Page, report: Report, lead: Finding | None) -> None:
     rest = others(report)
     if not rest:
         return
     page.heading("Other findings")
     for finding in rest[:_OTHERS]:
         sure = f"confidence {confidence(finding.confidence)}"
-        page.item("-", f"{ROLE_NAMES[finding.role]}: {prose(finding.title)}")
+        page.item("-", f"{part(finding, lead)}: {prose(finding.title)}")
         page.clipped(", ".join(filter(None, (finding.cause, sure, where_text(finding.where)))), 4, "dim")
         if finding.role in ("root", "risk") and finding.advice:
             page.clipped(f"do: {prose(finding.advice[0])}", 4)
@@ -193,7 +193,7 @@ def render(report: Report, console: Console) -> None:
     memory(page, report)
     _links(page, report)
     _timeline(page, report)
-    _others(page, report)
+    _others(page, report, lead)
     _baseline(page, report)
     _gaps(page, report)
     _inputs(page, report, folder)

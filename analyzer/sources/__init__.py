@@ -10,6 +10,7 @@ from analyzer.sources.discover import Job, expand
 from analyzer.sources.limits import Limits
 from analyzer.sources.member import Member
 from analyzer.sources.names import name_host, name_rank
+from analyzer.sources.parts import cut_points, part_of
 from analyzer.sources.prefix import Prefixed, split_prefix
 from analyzer.sources.streams import members
 from analyzer.sources.text import BLOCK, LINE_CAP, Block, blocks
@@ -24,9 +25,11 @@ __all__ = [
     "Prefixed",
     "blocks",
     "clean",
+    "cut_points",
     "expand",
     "members",
     "name_host",
     "name_rank",
+    "part_of",
     "split_prefix",
 ]

@@ -33,6 +33,24 @@ class Entry:
     skipped: str = ""
 
 
+class Part:
+    """The next ``length`` bytes of a stream. Raises Damaged when the stream is shorter."""
+
+    def __init__(self, stream: Readable, length: int) -> None:
+        self._stream = stream
+        self._left = length
+
+    def read(self, n: int, /) -> bytes:
+        """At most ``n`` of them."""
+        if not self._left:
+            return b""
+        part = self._stream.read(min(n, self._left))
+        if not part:
+            raise Damaged("ends early: the archive is truncated")
+        self._left -= len(part)
+        return part
+
+
 def tar_entries(source: Readable, budget: Budget) -> Iterator[Entry]:
     """The regular files of a tar archive that is read forward only. Raises StreamFault where it cannot go on."""
     header = _bounded_headers()
@@ -57,14 +75,15 @@ def _tar_walk(archive: Any, budget: Budget) -> Iterator[Entry]:
             yield entry
 
 
-def _tar_entry(archive: tarfile.TarFile, info: tarfile.TarInfo, budget: Budget) -> Entry | None:
+def _tar_entry(archive: Any, info: tarfile.TarInfo, budget: Budget) -> Entry | None:
     if not info.isreg():
         return None if info.type in _QUIET else Entry(info.name, None, None, "is no regular file, not read")
     if hidden(info.name):
         return None
-    file = archive.extractfile(info)
-    assert file is not None  # regular, by the test above
-    return Entry(info.name, info.size, _TarFile(file, info.issparse(), budget))
+    # Not by extractfile: that drops what it has when the archive ends in the middle of a file.
+    if info.issparse():
+        return Entry(info.name, info.size, _SparseFile(archive.extractfile(info), budget))
+    return Entry(info.name, info.size, Part(archive.fileobj, info.size))
 
 
 def _bounded_headers() -> Any:
@@ -97,22 +116,19 @@ class _Forward:
         return self._source.read(n)
 
 
-class _TarFile:
-    """The content of one file in a tar archive; holes of sparse files count as inflated bytes."""
+class _SparseFile:
+    """A file with holes, which count as inflated bytes."""
 
-    def __init__(self, file: IO[bytes], sparse: bool, budget: Budget) -> None:
-        self._file: Any = file
-        self._sparse = sparse
+    def __init__(self, file: Any, budget: Budget) -> None:
+        self._file = file
         self._budget = budget
 
     def read(self, n: int, /) -> bytes:
         try:
-            # read() would drop what it has when the archive ends in the middle of a file.
             part: bytes = self._file.read1(n)
         except (tarfile.TarError, ValueError) as error:
             raise Damaged("ends early: the archive is truncated") from error
-        if self._sparse:
-            self._budget.take_inflated(len(part))
+        self._budget.take_inflated(len(part))
         return part
 
 

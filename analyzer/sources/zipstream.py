@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from analyzer.sources.archive import Entry, check_count, hidden
+from analyzer.sources.archive import Entry, Part, check_count, hidden
 from analyzer.sources.inflate import DeflateInflater
 from analyzer.sources.limits import Budget, Damaged, Readable
 
@@ -49,7 +49,7 @@ def forward_zip_entries(source: Readable, budget: Budget) -> Iterator[Entry]:
         count += 1
         check_count(count, budget)
         header = _header(stream)
-        packed: Readable = stream if header.open_ended else _Part(stream, header.packed)
+        packed: Readable = stream if header.open_ended else Part(stream, header.packed)
         data, skipped = _content(packed, header, budget)
         if header.name and not header.name.endswith("/") and not hidden(header.name):
             yield Entry(header.name, header.size or None, None if skipped else data, skipped)
@@ -139,20 +139,3 @@ class _Pushback:
                 raise Damaged("zip archive ends early (truncated), what follows is missing")
             parts += part
         return bytes(parts)
-
-
-class _Part:
-    """The next ``length`` bytes of a stream."""
-
-    def __init__(self, stream: _Pushback, length: int) -> None:
-        self._stream = stream
-        self._left = length
-
-    def read(self, n: int, /) -> bytes:
-        if not self._left:
-            return b""
-        part = self._stream.read(min(n, self._left))
-        if not part:
-            raise Damaged("ends early: the archive is truncated")
-        self._left -= len(part)
-        return part

@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from analyzer.engine import load_rules, read_rule, read_rules
 from analyzer.engine.strict_yaml import MAX_BYTES
@@ -199,3 +201,18 @@ def test_control_characters_of_a_file_name_do_not_reach_the_terminal(text):
     with pytest.raises(RuleError) as caught:
         read_rule("nope: 1", "\x1b[31m.yaml")
     assert str(caught.value).isprintable()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_damage_to_a_file_is_more_than_one_error_line(text, data):
+    whole = text()
+    start = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(start, min(len(whole), start + 40)))
+    damage = data.draw(st.one_of(st.text(max_size=6), st.sampled_from(["{", "}", "[", ": ", "\n", "'", "*a", "&a ", "- "])))
+    try:
+        rule = read_rule(whole[:start] + damage + whole[end:], "r.yaml", CATALOGUE)
+    except RuleError as error:
+        assert str(error).startswith("r.yaml:") and str(error).isprintable()
+    else:
+        assert rule.cause in CATALOGUE

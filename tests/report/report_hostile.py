@@ -77,7 +77,7 @@ def _links(host: int) -> list[LinkRow]:
 def large() -> Report:
     """1,024 ranks on 128 hosts: 5,000 problems, 300 findings, evidence without end."""
     lines = tuple(EvidenceLine(f"rank{i}.log", i + 1, f"line {i} " + "x" * 400) for i in range(1024))
-    finding = Finding("nccl.watchdog-timeout", "r", "consequence", "error", 0.9, "t", "m", evidence=lines)
+    finding = Finding("nccl.watchdog-timeout", "r", "consequence", "error", 0.9, "t", "m", evidence=lines[:32])
     root = replace(story.findings()[0], evidence=lines, where=Where(rank=tuple(range(0, 1024, 3))))
     return Report(
         verdict=Verdict("One of 1,024 ranks ran out of memory", root.cause, 0.8, root.where),

@@ -10,7 +10,7 @@ import report_story as story
 
 from analyzer.report import bars, pairs, units
 from analyzer.report.citations import Citations, rest
-from analyzer.report.digest import first_events, gaps, int_ranges, leading, listed
+from analyzer.report.digest import first_events, gaps, int_ranges, leading, listed, part
 from analyzer.report.text_memory import bar
 
 
@@ -173,3 +173,21 @@ def test_figures_as_text(shown: str, expected: str) -> None:
 @pytest.mark.parametrize(("confidence", "marks"), [(0.95, 4), (0.7, 3), (0.5, 2), (0.0, 1)])
 def test_confidence_as_marks(confidence: float, marks: int) -> None:
     assert units.confidence_pips(confidence) == marks
+
+
+@pytest.mark.parametrize(("count", "labels"), [(4, 4), (8, 1)])
+def test_a_crowded_picture_labels_only_what_is_odd(count: int, labels: int) -> None:
+    ring = [(i, (i + 1) % count) for i in range(count)]
+    links = [replace(story.link(1, 2), a=f"GPU{a}", b=f"GPU{b}", in_ring=True) for a, b in ring]
+    links[2] = replace(links[2], verdict="slow")
+    edges = pairs.by_host(links)[0][0].edges
+    assert len([edge for edge in edges if edge.label]) == labels
+    assert [edge.kind for edge in edges].count("slow") == 1
+
+
+def test_a_second_root_is_called_independent() -> None:
+    lead, second, third = story.findings()
+    assert part(lead, lead) == "root cause"
+    assert part(replace(second, role="root"), lead) == "independent finding"
+    assert part(replace(second, role="root"), None) == "root cause"
+    assert part(third, lead) == "consequence"

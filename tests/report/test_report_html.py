@@ -91,7 +91,8 @@ def test_every_reference_inside_the_page_has_its_target(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(report_hostile.TEXTS.keys() - {"blank", "spaces"}))
 def test_hostile_text_does_not_change_the_elements(name: str) -> None:
-    assert page(REPORTS[name]).tags == page(report_hostile.hostile("plain ")).tags
+    harmless = "folder/ " if "/" in report_hostile.TEXTS[name] else "plain "
+    assert page(REPORTS[name]).tags == page(report_hostile.hostile(harmless)).tags
 
 
 def test_the_policy_forbids_scripts_and_requests() -> None:
@@ -154,6 +155,6 @@ def test_a_large_report_is_small_and_quick() -> None:
     shown = render_to_string(report, "html")
     assert time.perf_counter() - start < 10
     assert len(shown.encode()) < 2_000_000
-    for rest in ("4,976 more problems", "964 more files", "992 more cards", "984 more events", "261 more findings"):
+    for rest in ("4,976 more problems", "964 more files", "1,008 more cards", "984 more events", "289 more findings", "261 more findings"):
         assert f"and {rest}" in shown
     assert "and 125 more hosts" in shown

@@ -100,7 +100,7 @@ def test_pairs_that_nobody_measured_are_not_called_normal() -> None:
 
 
 def test_a_bare_link_is_shown_without_inventing() -> None:
-    bare = LinkRow(None, "GPU0", "GPU1", *[None] * 9, verdict="down")  # type: ignore[arg-type]
+    bare = LinkRow(None, "GPU0", "GPU1", None, None, None, None, None, None, None, None, None, "down")
     assert "- GPU0-GPU1, path unknown: down" in text(Report(Verdict("x", None, 0.0), links=(bare,)))
 
 
