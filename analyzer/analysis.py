@@ -40,7 +40,9 @@ def shipped_and_own_rules(folders: Sequence[str]) -> list[Rule]:
     """The shipped rules and those of the user's folders; RuleError names the first broken file."""
     for folder in folders:
         if not Path(folder).is_dir():
-            raise InputError(f"{folder}: no such folder of rules", "--rules takes a folder that holds .yaml rule files.")
+            raise InputError(
+                f"{folder}: no such folder of rules", "--rules takes a folder that holds .yaml rule files."
+            )
     return load_rules([rules_folder(), *(Path(folder) for folder in folders)], catalogue())
 
 
@@ -50,6 +52,7 @@ def gather(paths: Sequence[str], jobs: int, progress: Progress | None = None) ->
     if not found:
         what = "; ".join(f"{p.file}: {p.what}" for p in problems[:3]) or "no files below the given paths"
         raise InputError(what, "Give log files, folders or archives; '-' reads standard input.")
+    found.sort(key=lambda job: (job.name, job.path))  # numbers of inputs must not depend on the order of the arguments
     scan = scan_jobs(found, jobs or os.cpu_count() or 1, progress)
     evidence = build(scan)
     evidence.problems = [*problems, *evidence.problems]

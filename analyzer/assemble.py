@@ -66,7 +66,13 @@ def _verdict(evidence: Evidence, findings: tuple[Finding, ...]) -> Verdict:
 def where_words(where: Where) -> str:
     """``host node-a, rank 2, GPU 2``."""
     parts = []
-    for name, values in (("host", where.host), ("rank", where.rank), ("GPU", where.gpu), ("link", where.link), ("process", where.process)):
+    for name, values in (
+        ("host", where.host),
+        ("rank", where.rank),
+        ("GPU", where.gpu),
+        ("link", where.link),
+        ("process", where.process),
+    ):
         if values:
             shown = ", ".join(str(value) for value in values[:4])
             parts.append(f"{name} {shown}{' ...' if len(values) > 4 else ''}")
@@ -126,7 +132,9 @@ def _demand(row: Row) -> tuple[int | None, str]:
         return None, ""
     now = row["allocated_bytes"] + (row["unallocated_bytes"] or 0) + (row["requested_bytes"] or 0)
     if row["peak_allocated_bytes"] and row["peak_allocated_bytes"] > now:
-        return row["peak_allocated_bytes"] + outside, "peak of the run without these communicators, plus buffers and context"
+        return row[
+            "peak_allocated_bytes"
+        ] + outside, "peak of the run without these communicators, plus buffers and context"
     return now + outside, "reserved, the failed request, buffers and context"
 
 
@@ -146,7 +154,9 @@ def _links(evidence: Evidence) -> Iterable[LinkRow]:
             latency_us=row["latency_us"],
             bandwidth_gbps=row["bandwidth_gbps"],
             class_latency_us=reference,
-            class_bandwidth_gbps=row["class_bandwidth_gbps"] if (row["class_size"] or 0) >= 2 else row["best_bandwidth_gbps"],
+            class_bandwidth_gbps=row["class_bandwidth_gbps"]
+            if (row["class_size"] or 0) >= 2
+            else row["best_bandwidth_gbps"],
             ratio=ratio,
             in_ring=None if row["ring_channels"] is None else row["ring_channels"] > 0,
             transport=row["transport"],
@@ -181,7 +191,9 @@ def _inventory(evidence: Evidence) -> Iterable[InventoryRow]:
     for row in evidence.rows("gpu"):
         total = f", {row['total_bytes'] / (1 << 30):.2f} GiB" if row["total_bytes"] else ""
         name = f"GPU {row['gpu']}" if row["gpu"] is not None else "GPU"
-        yield InventoryRow("gpu", row["host"], name, f"{row['name'] or 'unknown model'} at {row['bus_id'] or 'unknown bus id'}{total}")
+        yield InventoryRow(
+            "gpu", row["host"], name, f"{row['name'] or 'unknown model'} at {row['bus_id'] or 'unknown bus id'}{total}"
+        )
     seen: set[tuple[object, ...]] = set()
     for row in evidence.rows("version"):
         key = (row["host"], row["component"], row["value"])

@@ -37,7 +37,7 @@ class _Group(click.Group):
         except BrokenPipeError:
             sys.stderr.close()
             sys.exit(EXIT_OK)
-        except Exception:
+        except Exception:  # noqa: BLE001 - the one handler of bugs
             _bug()
 
 
@@ -66,11 +66,19 @@ def main() -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", "fmt", type=click.Choice(FORMATS), default="text", show_default=True, help="Form of the report.")
+@click.option(
+    "--format", "fmt", type=click.Choice(FORMATS), default="text", show_default=True, help="Form of the report."
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the report to a file.")
 @click.option("--baseline", multiple=True, metavar="PATH", help="An earlier good run to compare with.")
 @click.option("--rules", "rules", multiple=True, metavar="DIR", help="Folder of rules of your own.")
-@click.option("--fail-on", type=click.Choice(tuple(_LEVELS)), default="error", show_default=True, help="Exit with 1 from this severity on.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(tuple(_LEVELS)),
+    default="error",
+    show_default=True,
+    help="Exit with 1 from this severity on.",
+)
 @click.option("--jobs", type=click.IntRange(0), default=0, help="Processes for large inputs (0: one per core).")
 def analyze(
     paths: tuple[str, ...],
@@ -89,7 +97,8 @@ def analyze(
     Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 usage,
     3 no input was understood, 70 a fault of crashcart itself.
     """
-    from analyzer.analysis import Options, analyze as run
+    from analyzer.analysis import Options
+    from analyzer.analysis import analyze as run
 
     with _Progress() as progress:
         report = run(Options(paths, baseline, rules, jobs), progress)
@@ -156,9 +165,9 @@ def _exit_code(report: Report, fail_on: str) -> int:
 @main.command()
 def formats() -> None:
     """List the input formats and the command that prints each."""
-    from analyzer.parsers import FORMATS as known
+    from analyzer import parsers
 
-    for fmt in known:
+    for fmt in parsers.FORMATS:
         click.echo(f"{fmt.name}\n  {fmt.title}; {fmt.versions}\n  {fmt.command}")
 
 
@@ -192,7 +201,9 @@ def show_rule(rule_id: str, rows: tuple[str, ...], folders: tuple[str, ...]) -> 
     known = {rule.id: rule for rule in shipped_and_own_rules(folders)}
     if rule_id not in known:
         close = get_close_matches(rule_id, known, 1)
-        raise CrashcartError(f"no rule {rule_id}{f' (did you mean {close[0]}?)' if close else ''}", "crashcart rules list")
+        raise CrashcartError(
+            f"no rule {rule_id}{f' (did you mean {close[0]}?)' if close else ''}", "crashcart rules list"
+        )
     rule = known[rule_id]
     click.echo(visible(show(rule, rows_of(rule, rows) if rows else None)))
 

@@ -23,7 +23,9 @@ def compare(evidence: Evidence, baseline: Evidence | None) -> Iterable[Compariso
     failed = [row for row in evidence.rows("ledger_total") if row["failed"] and row["allocated_bytes"] is not None]
     card = max(failed, key=lambda row: row["requested_bytes"] or 0) if failed else None
     now = _highest(evidence, peak.get("stream"))
-    yield Comparison("framework allocated, peak", before, now, "the framework's own count; no communication buffers in it")
+    yield Comparison(
+        "framework allocated, peak", before, now, "the framework's own count; no communication buffers in it"
+    )
     if card is None:
         return
     comm = card["comm_bytes"]

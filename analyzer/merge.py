@@ -29,7 +29,7 @@ def append_part(into: Scan, part: Scan) -> None:
     known = {str(row[_LABEL_COLUMN]): row[1] for row in into.rows.get("stream", []) if row[_INPUT_COLUMN] == last}
     count = len(into.rows.get("stream", []))
     numbers: dict[int, int] = {}
-    fresh = []
+    fresh: list[tuple[tuple[object, ...], int]] = []
     for row in part.rows.pop("stream", []):
         own, label = row[1], str(row[_LABEL_COLUMN])
         assert isinstance(own, int)

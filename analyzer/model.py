@@ -169,7 +169,10 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
-    """One event in time. ``clock`` says which clock printed it (wall, boot); ``at`` is None when undated."""
+    """One event in time. ``at`` is None when undated.
+
+    ``clock`` is wall, boot (seconds since boot), after (the line has no time; its writer printed this one before).
+    """
 
     at: float | None
     clock: str

@@ -18,7 +18,7 @@ def read_lines(paths: Sequence[str], refs: Collection[int]) -> dict[int, str]:
         wanted[input_id].append(line)
     found: dict[int, str] = {}
     input_id = 0
-    for job in expand(paths)[0]:
+    for job in sorted(expand(paths)[0], key=lambda job: (job.name, job.path)):
         if not wanted:
             break
         for member in members(job, _ignore):

@@ -181,14 +181,12 @@ class _MemberScan:
             taken = self._offer(stream, which, session_, line, True, which in strong) or taken
         return taken
 
-    def _offer(
-        self, stream: _Stream, which: int, session: Session, line: Line, called: bool, strong: bool
-    ) -> bool:
+    def _offer(self, stream: _Stream, which: int, session: Session, line: Line, called: bool, strong: bool) -> bool:
         was_open = session.open
         name = self._d._parsers[which].format.name
         try:
             verdict = session.offer(line, called)
-        except Exception as error:  # one line that breaks one parser must not lose the report
+        except Exception as error:  # noqa: BLE001 - one line that breaks one parser must not lose the report
             verdict = Verdict.UNREAD
             strong = True
             self._broken(name, line, error)

@@ -767,7 +767,7 @@ DERIVED: tuple[Table, ...] = (
         "time line: every dated or ordered event of a failure",
         """
         at float seconds since the epoch
-        clock str wall, boot or none
+        clock str wall, after (not before this time of its stream), boot or none
         boot_s float seconds since boot
         host str host
         rank int rank

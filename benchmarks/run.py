@@ -65,7 +65,11 @@ def timed(command: Sequence[str], repeat: int, accepted: Sequence[int] = (0,)) -
 def crashcart(*arguments: str) -> list[str]:
     """The installed command, else the module."""
     found = Path(sys.executable).with_name("crashcart")
-    return [str(found) if found.exists() else sys.executable, *([] if found.exists() else ["-m", "analyzer"]), *arguments]
+    return [
+        str(found) if found.exists() else sys.executable,
+        *([] if found.exists() else ["-m", "analyzer"]),
+        *arguments,
+    ]
 
 
 def bench_scan(generator: Path, mb: int, repeat: int) -> None:
@@ -78,10 +82,8 @@ def bench_scan(generator: Path, mb: int, repeat: int) -> None:
         log = str(make_log(generator, mb, share))
         fast, _ = timed([rg, "-c", "-F", "-f", str(patterns()), log], repeat)
         whole, peak = timed(crashcart("analyze", "--format", "json", log), repeat, (0, 1))
-        print(
-            f"scan {mb} MB, {int(share)} % matching: rg {fast:.2f} s, crashcart {whole:.2f} s, ratio {whole / fast:.2f} "
-            f"(at most {limit}), peak {peak / 1024:.0f} MiB of the largest process"
-        )
+        ratio = f"ratio {whole / fast:.2f} (at most {limit})"
+        print(f"scan {mb} MB, {int(share)} % matching: rg {fast:.2f} s, crashcart {whole:.2f} s, {ratio}, {peak >> 10} MiB")
 
 
 def bench_memory(generator: Path, mb: int) -> None:
@@ -95,7 +97,9 @@ def bench_start(repeat: int) -> None:
     """Start of the command against start of Python."""
     bare, _ = timed([sys.executable, "-c", "pass"], 5 * repeat)
     helped, _ = timed(crashcart("--help"), 5 * repeat)
-    print(f"start: python -c pass {bare * 1000:.0f} ms, crashcart --help {helped * 1000:.0f} ms, ratio {helped / bare:.1f} (at most 8)")
+    print(
+        f"start: python -c pass {bare * 1000:.0f} ms, crashcart --help {helped * 1000:.0f} ms, ratio {helped / bare:.1f} (at most 8)"
+    )
 
 
 def main() -> None:

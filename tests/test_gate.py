@@ -49,12 +49,29 @@ def test_plans_equal_lark_on_recordings() -> None:
     assert_same([str(p) for p in paths])
 
 
-@pytest.mark.parametrize("name", ["ring-over-host-memory", "switch-uplink-lost", "host-memory-exhausted", "one-slow-pcie-pair"])
+@pytest.mark.parametrize(
+    "name", ["ring-over-host-memory", "switch-uplink-lost", "host-memory-exhausted", "one-slow-pcie-pair"]
+)
 def test_plans_equal_lark_on_incidents(name: str) -> None:
     assert_same([str(FIXTURES / "incidents" / name)])
 
 
-@pytest.mark.parametrize("kind", ["nccl", "nvidia-smi-q", "nvidia-smi-table", "topo", "nvlink", "p2p", "nccl-tests", "kernel", "torch", "lspci", "slurm"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "nccl",
+        "nvidia-smi-q",
+        "nvidia-smi-table",
+        "topo",
+        "nvlink",
+        "p2p",
+        "nccl-tests",
+        "kernel",
+        "torch",
+        "lspci",
+        "slurm",
+    ],
+)
 def test_plans_equal_lark_on_captures(shared: Path, kind: str, tmp_path: Path) -> None:
     """Every capture of the kind through both ways; of very large ones the first 400 kB."""
     for path in sorted((shared / "corpus" / kind).iterdir()):

@@ -111,7 +111,9 @@ def signature(report: Report) -> list[tuple[object, ...]]:
     return [(f.cause, f.role, f.severity, f.confidence, f.message, f.where, f.advice) for f in report.findings]
 
 
-@pytest.mark.parametrize("name", ["four-cards-drop-out", "switch-uplink-lost", "ring-over-host-memory", "orphans-hold-the-cards"])
+@pytest.mark.parametrize(
+    "name", ["four-cards-drop-out", "switch-uplink-lost", "ring-over-host-memory", "orphans-hold-the-cards"]
+)
 def test_order_of_files_does_not_matter(name: str) -> None:
     case, report = load(name)
     paths = [str(FOLDER / name / path) for path in case["inputs"]]

@@ -1,9 +1,9 @@
 """What needs code before rules can ask: identity, memory ledger, links and rings, time line, trends.
 
-    raw tables -> identity (who is who) -> communication memory -> ledger -> shortfall
-                                        -> edges and ring paths
-                                        -> events in time
-                                        -> trends over steps
+raw tables -> identity (who is who) -> communication memory -> ledger -> shortfall
+                                    -> edges and ring paths
+                                    -> events in time
+                                    -> trends over steps
 """
 
 from __future__ import annotations

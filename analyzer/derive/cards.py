@@ -51,13 +51,17 @@ class Card:
         if self.event is not None and self.event["capacity_bytes"] is not None:
             return Amount(self.event["capacity_bytes"], self.event["error_bytes"] or 0, "read", (self.event["ref"],))
         if self.memory is not None and self.memory["used_bytes"] is not None and self.memory["free_bytes"] is not None:
-            return Amount(self.memory["used_bytes"] + self.memory["free_bytes"], 2 * _HALF_MIB, "computed", (self.memory["ref"],))
+            return Amount(
+                self.memory["used_bytes"] + self.memory["free_bytes"], 2 * _HALF_MIB, "computed", (self.memory["ref"],)
+            )
         return None
 
     def free(self) -> Amount | None:
         """Free memory when it failed, else when the tool looked."""
         if self.event is not None and self.event["free_bytes"] is not None:
-            return Amount(self.event["free_bytes"], _event_error(self.event, "free_bytes"), "read", (self.event["ref"],))
+            return Amount(
+                self.event["free_bytes"], _event_error(self.event, "free_bytes"), "read", (self.event["ref"],)
+            )
         if self.memory is not None and self.memory["free_bytes"] is not None:
             return Amount(self.memory["free_bytes"], _HALF_MIB, "read", (self.memory["ref"],))
         return None
@@ -69,7 +73,9 @@ class Card:
             tool = self.tool_processes if not self.pids else []
         seen = None
         if tool:
-            seen = Amount(sum(r["used_bytes"] for r in tool), _HALF_MIB * len(tool), "read", tuple(r["ref"] for r in tool))
+            seen = Amount(
+                sum(r["used_bytes"] for r in tool), _HALF_MIB * len(tool), "read", tuple(r["ref"] for r in tool)
+            )
         if self.event is None or self.event["own_bytes"] is None:
             return seen
         told = Amount(self.event["own_bytes"], _event_error(self.event, "own_bytes"), "read", (self.event["ref"],))
@@ -110,9 +116,9 @@ class Card:
             )
             if self.step is not None and self.step["allocated_bytes"] is not None:
                 printed = self.step["allocated_bytes"]
-                if abs(printed - told.value) <= told.error + (self.step["error_bytes"] or 0):
-                    if (self.step["error_bytes"] or 0) < told.error:
-                        return Amount(printed, self.step["error_bytes"] or 0, "read", (*told.refs, self.step["ref"]))
+                error = self.step["error_bytes"] or 0
+                if error < told.error and abs(printed - told.value) <= told.error + error:
+                    return Amount(printed, error, "read", (*told.refs, self.step["ref"]))
             return told
         if self.step is not None and self.step["allocated_bytes"] is not None:
             return Amount(self.step["allocated_bytes"], self.step["error_bytes"] or 0, "read", (self.step["ref"],))
@@ -123,12 +129,18 @@ class Card:
         """What the framework's allocator keeps without a tensor in it."""
         if self.event is not None and self.event["unallocated_bytes"] is not None:
             return Amount(
-                self.event["unallocated_bytes"], _event_error(self.event, "unallocated_bytes"), "read", (self.event["ref"],)
+                self.event["unallocated_bytes"],
+                _event_error(self.event, "unallocated_bytes"),
+                "read",
+                (self.event["ref"],),
             )
         step = self.step
         if step is not None and step["reserved_bytes"] is not None and step["allocated_bytes"] is not None:
             return Amount(
-                step["reserved_bytes"] - step["allocated_bytes"], 2 * (step["error_bytes"] or 0), "computed", (step["ref"],)
+                step["reserved_bytes"] - step["allocated_bytes"],
+                2 * (step["error_bytes"] or 0),
+                "computed",
+                (step["ref"],),
             )
         reserved, allocated = self.summary.get("reserved"), self.summary.get("allocated")
         if reserved and allocated:
@@ -284,7 +296,9 @@ def _add_comm(evidence: Evidence, finder: _Finder) -> None:
         if row is not None:
             refs = tuple(int(ref) for ref in row["refs"].split(",") if ref)
             before = card.comm or Amount(0, 0, row["origin"], ())
-            card.comm = Amount(before.value + row["bytes"], before.error + row["error_bytes"], row["origin"], before.refs + refs)
+            card.comm = Amount(
+                before.value + row["bytes"], before.error + row["error_bytes"], row["origin"], before.refs + refs
+            )
     nccl = evidence.has("communicator") or evidence.has("nccl_net")
     for card in finder.cards:
         if card.comm is None and not nccl and (card.event is not None or card.step is not None):

@@ -62,7 +62,11 @@ def _first_failures(evidence: Evidence) -> dict[Key, int]:
 
 def granule_of(allocs: Iterable[Row]) -> int:
     """2 MiB where the pointers of small allocations stand on granules, 0 where they are packed."""
-    small = [int(a["pointer"], 16) for a in allocs if a["kind"] == "device" and a["bytes"] < SMALL and a["pointer"] != "(nil)"]
+    small = [
+        int(a["pointer"], 16)
+        for a in allocs
+        if a["kind"] == "device" and a["bytes"] < SMALL and a["pointer"] != "(nil)"
+    ]
     if not small:
         return 0
     return GRANULE if sum(p % GRANULE == 0 for p in small) >= _ALIGNED_SHARE * len(small) else 0

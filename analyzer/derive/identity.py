@@ -58,7 +58,9 @@ def derive_identity(evidence: Evidence) -> None:
                 "communicators": _live_counts.get((p.host, p.pid), 0),
                 "ref": p.ref,
             }
-            for p in sorted(processes.values(), key=lambda p: (p.host or "", p.rank if p.rank is not None else -1, p.pid))
+            for p in sorted(
+                processes.values(), key=lambda p: (p.host or "", p.rank if p.rank is not None else -1, p.pid)
+            )
         ),
     )
     evidence.set("gpu", _gpus(evidence))
@@ -184,7 +186,9 @@ def _gpus(evidence: Evidence) -> list[Row]:
             bus = row["bus_id"]
             if bus is None and gpu is None:
                 continue
-            card = cards.setdefault((row["host"], bus or f"#{gpu}"), {"host": row["host"], "bus_id": bus, "ref": row["ref"]})
+            card = cards.setdefault(
+                (row["host"], bus or f"#{gpu}"), {"host": row["host"], "bus_id": bus, "ref": row["ref"]}
+            )
             if table == "gpu_device" or card.get("gpu") is None:
                 card["gpu"] = gpu if gpu is not None else card.get("gpu")
             for name in ("uuid", "name", "total_bytes", "reserved_bytes"):
@@ -199,4 +203,7 @@ def _gpus(evidence: Evidence) -> list[Row]:
     for card in cards.values():
         total, reserved = card.get("total_bytes"), card.get("reserved_bytes")
         card["capacity_bytes"] = total - reserved if total is not None and reserved is not None else None
-    return sorted(cards.values(), key=lambda c: (c["host"] or "", c["gpu"] if c.get("gpu") is not None else 999, c["bus_id"] or ""))
+    return sorted(
+        cards.values(),
+        key=lambda c: (c["host"] or "", c["gpu"] if c.get("gpu") is not None else 999, c["bus_id"] or ""),
+    )

@@ -54,23 +54,40 @@ def _entries(card: Card, capacity: int) -> list[Row]:
     own = card.own()
     allocated, unallocated = card.allocated(), card.unallocated()
     if allocated:
-        entries.append(_entry("framework_allocated", allocated.value, allocated.origin, allocated.error, allocated.refs))
+        entries.append(
+            _entry("framework_allocated", allocated.value, allocated.origin, allocated.error, allocated.refs)
+        )
     if unallocated:
         entries.append(
-            _entry("framework_reserved_unallocated", unallocated.value, unallocated.origin, unallocated.error, unallocated.refs)
+            _entry(
+                "framework_reserved_unallocated",
+                unallocated.value,
+                unallocated.origin,
+                unallocated.error,
+                unallocated.refs,
+            )
         )
     comm = card.comm
     if comm is not None:
         entries.append(_entry("comm_buffers", comm.value, comm.origin, comm.error, comm.refs))
     if own is not None and allocated:
-        entries.extend(_rest(card, own.value - sum(e["bytes"] for e in entries), sum(e["error_bytes"] for e in entries) + own.error, own.refs))
+        entries.extend(
+            _rest(
+                card,
+                own.value - sum(e["bytes"] for e in entries),
+                sum(e["error_bytes"] for e in entries) + own.error,
+                own.refs,
+            )
+        )
     elif allocated and card.free() is not None:
         free_ = card.free()
         assert free_ is not None
         left = capacity - free_.value - sum(e["bytes"] for e in entries)
         entries.extend(_rest(card, left, free_.error + sum(e["error_bytes"] for e in entries), free_.refs))
     elif own is not None:
-        entries.append(_entry("context_and_other", own.value - (comm.value if comm else 0), "computed", own.error, own.refs))
+        entries.append(
+            _entry("context_and_other", own.value - (comm.value if comm else 0), "computed", own.error, own.refs)
+        )
     other = card.other(capacity) if own is not None else None
     if other is not None:
         entries.append(_entry("other_processes", other.value, other.origin, other.error, other.refs))
@@ -82,7 +99,9 @@ def _entries(card: Card, capacity: int) -> list[Row]:
 
 def _rest(card: Card, rest: int, error: int, refs: tuple[int, ...]) -> list[Row]:
     """What the process holds beyond the named parts: its context, and a rest that nothing explains."""
-    if rest <= 2 * CONTEXT_USUAL or (card.comm is not None and card.comm.origin == "estimated" and rest <= CONTEXT_USUAL + card.comm.error):
+    if rest <= 2 * CONTEXT_USUAL or (
+        card.comm is not None and card.comm.origin == "estimated" and rest <= CONTEXT_USUAL + card.comm.error
+    ):
         return [_entry("context_and_other", rest, "computed", error, refs)]
     return [
         _entry("context_and_other", CONTEXT_USUAL, "estimated", CONTEXT_USUAL // 2, ()),
@@ -116,7 +135,9 @@ def _total(card: Card, entries: list[Row], peak: Row | None) -> Row:
         "comm_bytes": size.get("comm_buffers"),
         "comm_origin": card.comm.origin if card.comm else None,
         "communicators": card.communicators,
-        "context_bytes": size.get("context_and_other", 0) + size.get("unexplained", 0) if "context_and_other" in size else None,
+        "context_bytes": size.get("context_and_other", 0) + size.get("unexplained", 0)
+        if "context_and_other" in size
+        else None,
         "requested_bytes": card.event["requested_bytes"] if card.event else None,
         "allowed_bytes": card.event["allowed_bytes"] if card.event else None,
         "peak_allocated_bytes": peak["bytes"] if peak else None,
@@ -133,7 +154,10 @@ def _note(complete: bool, gap: int, tolerance: int, size: dict[str, int]) -> str
     if not complete:
         missing = [
             what
-            for name, what in (("free", "free memory (nvidia-smi -q)"), ("context_and_other", "memory of the job's process (nvidia-smi -q)"))
+            for name, what in (
+                ("free", "free memory (nvidia-smi -q)"),
+                ("context_and_other", "memory of the job's process (nvidia-smi -q)"),
+            )
             if name not in size
         ]
         return "cannot add up without " + " and ".join(missing)

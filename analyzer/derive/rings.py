@@ -1,4 +1,4 @@
-"""The edges of NCCL's rings: which rank sends to which over what, in how many channels, for one communicator a host set.
+"""The edges of NCCL's rings: which rank sends to which over what, in how many channels.
 
 The ring order that rank 0 prints decides; where no rank 0 logged, the connections that each rank made for
 collectives stand in. Communicators with the same members are counted once.
@@ -71,7 +71,9 @@ def ring_edges(evidence: Evidence) -> list[RingEdge]:
     return sorted(found.values(), key=lambda e: (e.comm_id or "", e.src, e.dst))
 
 
-def _one_per_member_set(comms: list[Row], members: dict[str | None, dict[int, _Member]], largest: int) -> set[str | None]:
+def _one_per_member_set(
+    comms: list[Row], members: dict[str | None, dict[int, _Member]], largest: int
+) -> set[str | None]:
     """The first of the largest communicators for each set of member GPUs."""
     seen: dict[tuple[tuple[int, str | None, int | None], ...], str | None] = {}
     for row in comms:
@@ -90,7 +92,9 @@ def _comm_at(spans: list[tuple[int, str | None, int]], ref: int) -> str | None:
     return spans[0][1] if spans else None
 
 
-def _orders(evidence: Evidence, spans: dict[Thread, list[tuple[int, str | None, int]]], chosen: set[str | None]) -> dict[str | None, set[tuple[int, int, int]]]:
+def _orders(
+    evidence: Evidence, spans: dict[Thread, list[tuple[int, str | None, int]]], chosen: set[str | None]
+) -> dict[str | None, set[tuple[int, int, int]]]:
     """Per communicator the (channel, from, to) triples of its rings, where rank 0 printed them."""
     found: dict[str | None, set[tuple[int, int, int]]] = {}
     for row in evidence.rows("ring_order"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from analyzer.derive.clock import NearTimes
 from analyzer.evidence import Evidence
 
 Row = dict[str, Any]
@@ -20,7 +21,11 @@ _LIVE_SHARE = 0.6
 
 def derive_shortfall(evidence: Evidence) -> None:
     """Fills ``shortfall`` for every card of the ledger on which a request failed."""
-    times = {row["ref"]: row["at"] for row in evidence.rows("oom_event")}
+    near = NearTimes(evidence)
+    times = {
+        row["ref"]: row["at"] if row["at"] is not None else near.before(row["stream"], row["ref"])
+        for row in evidence.rows("oom_event")
+    }
     orphans = {row["pid"]: row["ref"] for row in evidence.rows("os_process") if row["ppid"] == 1}
     rows = [row for row in evidence.rows("ledger_total") if row["failed"]]
     evidence.set("shortfall", (_shortfall(row, times.get(row["ref"]), orphans) for row in rows))

@@ -8,21 +8,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from analyzer.derive.clock import NearTimes
 from analyzer.evidence import Evidence
 
 Row = dict[str, Any]
 
 FOLLOWER_XIDS = frozenset({43, 45, 137, 154})
 _FOLLOWER_WARNS = frozenset({"remote_closed", "recv_failed", "proxy_failed", "aborted"})
-_KERNEL_WEIGHTS = {"aer": 1, "link_down": 2, "oom_kill": 2, "mce": 2, "gpu_lost": 2, "iommu_fault": 2, "dpc": 2, "hung_task": 1, "segfault": 1}
+_KERNEL_WEIGHTS = {
+    "aer": 1,
+    "link_down": 2,
+    "oom_kill": 2,
+    "mce": 2,
+    "gpu_lost": 2,
+    "iommu_fault": 2,
+    "dpc": 2,
+    "hung_task": 1,
+    "segfault": 1,
+}
 
 
 def derive_timeline(evidence: Evidence) -> None:
     """Fills ``event``, dated events first by time, then the others by their place."""
+    near = NearTimes(evidence)
     rows = [*_failures(evidence), *_kernel(evidence), *_exits(evidence)]
     for row in rows:
         row["clock"] = "wall" if row.get("at") is not None else "boot" if row.get("boot_s") is not None else "none"
-    order = {"wall": 0, "boot": 1, "none": 2}
+        if row["clock"] == "none" and (at := near.before(row.pop("stream"), row["ref"])) is not None:
+            row["clock"], row["at"] = "after", at
+    order = {"wall": 0, "after": 0, "boot": 1, "none": 2}
     rows.sort(key=lambda r: (order[r["clock"]], r.get("at") or r.get("boot_s") or 0.0, -r["weight"], r["ref"]))
     evidence.set("event", rows)
 
@@ -31,6 +45,7 @@ def _event(row: Row, kind: str, text: str, weight: int, gpu: int | None = None) 
     return {
         "at": row["at"],
         "boot_s": row.get("boot_s"),
+        "stream": row["stream"],
         "host": row["host"],
         "rank": row["rank"],
         "gpu": gpu,

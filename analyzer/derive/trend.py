@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 
 from analyzer.evidence import Evidence
@@ -49,7 +50,7 @@ def _trend(rows: list[dict[str, Any]]) -> dict[str, object]:
 def _steps(rows: list[dict[str, Any]]) -> list[float]:
     """Step numbers where they rise throughout (no epoch boundary), else the order of the lines."""
     steps = [row["step"] for row in rows]
-    if all(s is not None for s in steps) and all(a < b for a, b in zip(steps, steps[1:], strict=False)):
+    if all(s is not None for s in steps) and all(a < b for a, b in pairwise(steps)):
         return [float(s) for s in steps]
     return [float(i) for i in range(len(rows))]
 

@@ -9,6 +9,7 @@ from analyzer.errors import RuleError
 
 _LONGEST_QUOTE = 80
 _NEARLY = 0.1
+_HELP = "crashcart rules test DIR checks rule files before they are used."
 
 
 def printable(text: str) -> str:
@@ -36,4 +37,4 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def rule_error(file: str, line: int, what: str) -> RuleError:
     """The one way to report a fault of a rule file; no control character of the file survives."""
-    return RuleError(printable(f"{file}:{line}: {what}"), "crashcart rules test DIR checks rule files before they are used.")
+    return RuleError(printable(f"{file}:{line}: {what}"), _HELP)

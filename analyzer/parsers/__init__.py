@@ -17,14 +17,18 @@ from analyzer.parsers.smi_nvlink import FORMAT as SMI_NVLINK
 from analyzer.parsers.smi_query import FORMAT as SMI_QUERY
 from analyzer.parsers.smi_table import FORMAT as SMI_TABLE
 from analyzer.parsers.smi_topo import FORMAT as SMI_TOPO
+from analyzer.parsers.torch_distributed import FORMAT as TORCH_DISTRIBUTED
 from analyzer.parsers.torch_oom import FORMAT as TORCH_OOM
 from analyzer.parsers.torch_summary import FORMAT as TORCH_SUMMARY
+from analyzer.parsers.traceback import FORMAT as TRACEBACK
 
 FORMATS: tuple[Format, ...] = (
     NCCL_LOG,
     TORCH_OOM,
     TORCH_SUMMARY,
     CUDA_ERROR,
+    TRACEBACK,
+    TORCH_DISTRIBUTED,
     SMI_QUERY,
     SMI_TABLE,
     SMI_TOPO,

@@ -1,9 +1,9 @@
 """NCCL debug log: ``NCCL_DEBUG=INFO`` or ``WARN``, NCCL 2.4 to 2.30.
 
-    node-a:41780:42080 [0] NCCL INFO ncclCommInitRank comm 0x55d0 rank 0 nranks 4 cudaDev 0 nvmlDev 0 busId 17000 ...
-    node-a:41780:42080 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC/read
-    node-a:41780:42090 [0] NCCL INFO transport/p2p.cc:218 Cuda Alloc Size 6291456 pointer 0x7f4a75a19400
-    node-a:30113:30416 [3] misc/strongstream.cc:395 NCCL WARN Cuda failure 'unspecified launch failure'
+node-a:41780:42080 [0] NCCL INFO ncclCommInitRank comm 0x55d0 rank 0 nranks 4 cudaDev 0 nvmlDev 0 busId 17000 ...
+node-a:41780:42080 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC/read
+node-a:41780:42090 [0] NCCL INFO transport/p2p.cc:218 Cuda Alloc Size 6291456 pointer 0x7f4a75a19400
+node-a:30113:30416 [3] misc/strongstream.cc:395 NCCL WARN Cuda failure 'unspecified launch failure'
 """
 
 from __future__ import annotations
@@ -19,19 +19,32 @@ from analyzer.shapes import LineGrammar
 
 Fields = Mapping[str, str]
 
-_GLUED = re.compile(r"(?=(?<![^\s>)\]])[^\s:\[\]()<>]+:[0-9]+:[0-9]+ (?:\[-?[0-9]+\] )?(?:NCCL|\S+:[0-9]+ (?:\(\S+\) )?NCCL))")
+_GLUED = re.compile(
+    r"(?=(?<![^\s>)\]])[^\s:\[\]()<>]+:[0-9]+:[0-9]+ (?:\[-?[0-9]+\] )?(?:NCCL|\S+:[0-9]+ (?:\(\S+\) )?NCCL))"
+)
 _TREE = re.compile(r"\[([0-9]+)\] ?([-0-9/|>]+)")
 _NVLS_TOTAL = re.compile(r"nvlsTotalSize ([0-9]+)")
 _KNOWN_BEGINNINGS = (
     *HEADS,
-    *("NET/", "TUNER/", "PROFILER/", "ENV/", "RAS ", "COLLNET/", "Bootstrap", "Setting affinity for GPU", "Plugin Path"),
+    *(
+        "NET/",
+        "TUNER/",
+        "PROFILER/",
+        "ENV/",
+        "RAS ",
+        "COLLNET/",
+        "Bootstrap",
+        "Setting affinity for GPU",
+        "Plugin Path",
+    ),
     *("P2P plugin", "Affinity for GPU", "NCCL git version", "Sharp rank", "RCCL version", "[node_id = ", "MSCCL"),
     *("initialized internal alternative rsmi", "Kernel version", "ROCr version", "HIP version", "Hip version"),
     *("Enabled GDRCopy equivalent", "Dmabuf feature disabled", "CC Off", "CC On", "ncclP2pSchedule", "GIN/"),
 )
 _KNOWN_FORMS = re.compile(
     r"[A-Z]\w+: [0-9]+ Bytes -> Algo|[0-9]+ +: +(?:GPU|NET)/|\+ (?:PCI|NVL|SYS|NET|C2C|LOC|CPU)\[|={3,}|"
-    r"(?:CPU|GPU|NIC|NET|PCI|NVS)/|(?:Algorithm|Protocol|Max NThreads|Broadcast|Reduce|AllGather|ReduceScatter|AllReduce) +\||"
+    r"(?:CPU|GPU|NIC|NET|PCI|NVS)/|(?:Algorithm|Protocol|Max NThreads) +\||"
+    r"(?:Broadcast|Reduce|AllGather|ReduceScatter|AllReduce) +\||"
     r"\w+: Affinity for GPU|(?:localRank|rank|comm|dev) \S+ "
 )
 _STATES = {
@@ -211,8 +224,7 @@ class NcclSession(Session):
         self.emit(
             "comm_alloc",
             line,
-            _thread(f)
-            | {"site": f.get("site"), "bytes": int(f["bytes"]), "pointer": f["pointer"], "kind": kind},
+            _thread(f) | {"site": f.get("site"), "bytes": int(f["bytes"]), "pointer": f["pointer"], "kind": kind},
         )
 
     def on_alloc_host(self, f: Fields, line: Line) -> None:
@@ -286,7 +298,7 @@ def _thread(f: Fields) -> dict[str, object]:
 
 
 def _tree_edge(text: str) -> tuple[int, int, str] | None:
-    """Own rank, parent and children of ``d0/d1/d2->me->up`` (2.8 and later), ``up->me->d0/d1/d2`` or both joined by '|'."""
+    """Own rank, parent and children of ``d0/d1/d2->me->up`` (2.8 and later) or ``up->me->d0/d1/d2``."""
     parts = text.split("|")[0].split("->")
     if len(parts) != 3 or not all(part and part != "-" for part in parts):
         return None

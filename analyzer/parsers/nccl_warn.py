@@ -35,14 +35,20 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("ib_memory", r"ibv_(?:reg_mr|create_qp|create_cq)\w* failed"),
     ("collective_mismatch", r"collective mismatch|Mismatched collective"),
     ("remote_closed", r"Connection closed by remote peer|Connection closed"),
-    ("connect_failed", r"[Cc]onnect (?:to|returned)|Call to connect|exceeded (?:error )?retr|exceeded timeouts|No route to host"),
+    (
+        "connect_failed",
+        r"[Cc]onnect (?:to|returned)|Call to connect|exceeded (?:error )?retr|exceeded timeouts|No route to host",
+    ),
     ("recv_failed", r"Call to (?:recv|send)\w* .*failed|Call to recv from|recv failed"),
     ("shm_failed", r"shared memory segment|failed to extend|posix_fallocate|No space left on device"),
     ("too_many_files", r"Too many open files"),
     ("no_transport", r"No transport found"),
     ("no_path", r"Could not find a path for pattern"),
     ("proxy_failed", r"\[Proxy Service|Proxy Call|Could not receive type|\[Service thread\]|ncclProxyCall"),
-    ("usage", r"invalid (?:root|type|argument|usage)|is not a valid pointer|allocated on device|already been destroyed"),
+    (
+        "usage",
+        r"invalid (?:root|type|argument|usage)|is not a valid pointer|allocated on device|already been destroyed",
+    ),
     ("host_malloc_failed", r"Failed to malloc"),
     ("aborted", r"^ABORT|abort"),
 )

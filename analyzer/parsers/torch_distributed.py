@@ -8,7 +8,7 @@
     torch.distributed.DistStoreError: Timed out after 16 seconds waiting for clients. 1/2 clients joined.
 
 A time-out and the status line of the same rank become one row, whichever comes first; the exception that repeats a
-time-out adds none. A line of ``NCCL error in:`` takes the text behind ``Last error:`` with it.
+time-out adds none, nor do the last words of the process. A line of ``NCCL error in:`` takes the text behind ``Last error:`` with it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from collections.abc import Mapping
 from math import prod
 
 from analyzer.parsers.base import Emit, Format, Line, Session, Verdict
-from analyzer.parsers.torch_stamp import glog_seconds
+from analyzer.parsers.torch_head import message, where
 from analyzer.parsers.torch_watchdog import Values, Watchdogs
 from analyzer.parsers.values import integer
 from analyzer.shapes import LineGrammar
 
 Fields = Mapping[str, str]
 
-_WHO = re.compile(r"\[(?:(PG .*?) )?Rank ([0-9]+)\]$")
 _KNOWN = re.compile(
     r"Some NCCL op|To avoid|Stack trace of|First PG on|Observed flight|ProcessGroupNCCL preparing|Terminating the|"
     r"Attempting to|ProcessGroupNCCL's watchdog detected|Future for|Dumping|Finished|Could not|Failed to"
@@ -76,8 +75,9 @@ class DistributedSession(Session):
         super().close()
 
     def on_timeout(self, f: Fields, line: Line) -> None:
-        values = _where(f, line)
-        values |= {
+        if _repeats(line):
+            return
+        values = where(f, line) | {
             "seq": integer(f.get("seq")),
             "operation": f["operation"],
             "numel_in": integer(f.get("numel_in")),
@@ -90,22 +90,24 @@ class DistributedSession(Session):
         self._watchdogs.timeout(line, values)
 
     def on_status(self, f: Fields, line: Line) -> None:
-        self._watchdogs.status(line, _where(f, line) | {"seq": int(f["seq"]), **_last(f)})
+        self._watchdogs.status(line, where(f, line) | {"seq": int(f["seq"]), **_last(f)})
 
     def on_dump(self, f: Fields, line: Line) -> None:
-        self._watchdogs.dump(line, _where(f, line) | _last(f))
+        self._watchdogs.dump(line, where(f, line) | _last(f))
 
     def on_watchdog_exception(self, f: Fields, line: Line) -> None:
-        values = _where(f, line)
+        if _repeats(line):
+            return
+        values = where(f, line)
         self._watchdogs.failed(line, values)
         self._error("watchdog_exception", line, values | {"text": f["text"]})
 
     def on_heartbeat(self, f: Fields, line: Line) -> None:
-        self._error("heartbeat", line, _where(f, line) | _seconds(f))
+        self._error("heartbeat", line, where(f, line) | _seconds(f))
 
     def on_nccl_error(self, f: Fields, line: Line) -> None:
         self._send_nccl(None)
-        self._nccl, self._waited, self.open = (line, _where(f, line) | {"text": f["text"]}), 0, True
+        self._nccl, self._waited, self.open = (line, where(f, line) | {"text": f["text"]}), 0, True
 
     def on_code(self, f: Fields, line: Line) -> Verdict | None:
         return None if self._nccl is not None else Verdict.LEFT
@@ -126,28 +128,28 @@ class DistributedSession(Session):
         self._error("nccl_error", line, values)
 
     def on_aborted(self, f: Fields, line: Line) -> None:
-        self._error("nccl_error", line, _where(f, line) | {"rank": int(f["rank"])})
+        self._error("nccl_error", line, where(f, line) | {"rank": int(f["rank"])})
 
     def on_mismatch(self, f: Fields, line: Line) -> None:
-        self._error("mismatch", line, _where(f, line) | {"rank": int(f["rank"])})
+        self._error("mismatch", line, where(f, line) | {"rank": int(f["rank"])})
 
     def on_gloo_timeout(self, f: Fields, line: Line) -> Verdict | None:
         if "gloo" not in line.text and "onitoredBarrier" not in line.text:
             return Verdict.LEFT
-        self._error("gloo_timeout", line, _where(f, line) | _seconds(f) | {"peer": f.get("peer")})
+        self._error("gloo_timeout", line, where(f, line) | _seconds(f) | {"peer": f.get("peer")})
         return None
 
     def on_gloo_closed(self, f: Fields, line: Line) -> Verdict | None:
         if "gloo" not in line.text:
             return Verdict.LEFT
-        self._error("gloo_closed", line, _where(f, line) | {"peer": f.get("peer")})
+        self._error("gloo_closed", line, where(f, line) | {"peer": f.get("peer")})
         return None
 
     def on_gloo_connect(self, f: Fields, line: Line) -> None:
-        self._error("gloo_connect", line, _where(f, line))
+        self._error("gloo_connect", line, where(f, line))
 
     def on_store_timeout(self, f: Fields, line: Line) -> None:
-        values = _where(f, line) | {"peer": f.get("peer")} | _seconds(f)
+        values = where(f, line) | {"peer": f.get("peer")} | _seconds(f)
         if "joined" in f:
             values |= {"value": int(f["joined"]), "total": int(f["expected"])}
         if "rank" in f:
@@ -155,7 +157,7 @@ class DistributedSession(Session):
         self._error("store_timeout", line, values)
 
     def on_store_error(self, f: Fields, line: Line) -> None:
-        self._error("store_error", line, _where(f, line) | {"peer": f.get("peer")})
+        self._error("store_error", line, where(f, line) | {"peer": f.get("peer")})
 
     def on_desync(self, f: Fields, line: Line) -> None:
         text = f.get("lagging") or f.get("unfinished") or f["unjoined"]
@@ -165,7 +167,7 @@ class DistributedSession(Session):
 
     def _error(self, kind: str, line: Line, values: Values) -> None:
         """Sends an error; the same words of the same rank again add nothing."""
-        text = str(values.get("text") or _message(line.text))[:_TEXT_CAP]
+        text = str(values.get("text") or message(line.text))[:_TEXT_CAP]
         key = (kind, values.get("rank", line.rank), text)
         if key in self._told:
             return
@@ -183,17 +185,9 @@ class DistributedSession(Session):
         return None if not error or _KNOWN.match(f["text"]) else Verdict.UNREAD
 
 
-def _where(f: Fields, line: Line) -> Values:
-    """Process group, rank and time that the head of the line states."""
-    values: Values = {}
-    for head in (f.get("who"), f.get("inner")):
-        found = _WHO.search(head) if head else None
-        if found:
-            values["rank"] = int(found.group(2))
-            values["pg"] = found.group(1) or values.get("pg")
-    if line.at is None and "glog" in f:
-        values["at"] = glog_seconds(f["glog"])
-    return values
+def _repeats(line: Line) -> bool:
+    """Whether a line is the last word of a C++ program, which the log of the watchdog has said before."""
+    return line.text.lstrip().startswith("what():")
 
 
 def _last(f: Fields) -> Values:
@@ -204,11 +198,6 @@ def _seconds(f: Fields) -> Values:
     if "seconds" in f:
         return {"value": int(f["seconds"])}
     return {"value": int(f["millis"]) // 1000} if "millis" in f else {}
-
-
-def _message(text: str) -> str:
-    """The line without the head of the logger."""
-    return re.sub(r"^.*?\[[IWEF][^\]]*\.(?:cpp|hpp|h):[0-9]+\] ", "", text).strip()
 
 
 _WEAK = (

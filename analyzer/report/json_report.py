@@ -53,11 +53,11 @@ def _gpu(value: str) -> int | str:
 
 
 def _where(where: Where) -> Object:
-    """Only what is known; one value as a scalar, several as a list; a GPU index as a number."""
+    """Only what is known; one value as a scalar, several as a list; a GPU by index and bus id where both are known."""
     values: dict[str, list[Any]] = {
         "host": list(where.host),
         "rank": list(where.rank),
-        "gpu": [_gpu(value) for value in where.gpu],
+        "gpu": [*(_gpu(value) for value in where.gpu), *(bus for bus in where.bus_id if bus not in where.gpu)],
         "bus_id": list(where.bus_id),
         "link": list(where.link),
         "process": list(where.process),

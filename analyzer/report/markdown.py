@@ -49,8 +49,8 @@ def _verdict(report: Report, lead: Finding | None) -> list[str]:
         rows.append(f"- **Where:** {inline(where)}")
     if verdict.cause is not None:
         rows.append(f"- **Confidence:** {confidence(verdict.confidence)}")
-    for part in lead.message.split("\n") if lead else []:
-        rows += ["", inline(part)]
+    for line in lead.message.split("\n") if lead else []:
+        rows += ["", inline(line)]
     if not notable(report):
         rows += ["", *(inline(sentence) for sentence in silence(report))]
     return rows

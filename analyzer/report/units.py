@@ -108,6 +108,8 @@ def iso_utc(at: float | None) -> str | None:
 
 def moment(at: float | None, clock: str = "wall") -> str:
     """A time for readers: UTC, or seconds since boot for an early reading of a boot clock; ``undated`` without one."""
+    if at is not None and clock == "after":
+        return f"after {moment(at)}"
     if at is not None and clock != "wall" and abs(at) < _BOOT_LIMIT_S:
         return f"{clock} +{at:.3f} s"
     text = iso_utc(at)

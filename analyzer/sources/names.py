@@ -13,15 +13,20 @@ _ATTEMPT = re.compile(r"(?:^|/)attempt_\d+/(\d{1,6})/(?:stdout|stderr)(?:\.log)?
 HOST_WORD = (
     r"(?:[a-z0-9]{1,30}[-_]){0,6}"
     r"(?:[a-z]{0,20}(?:worker|node|host|srv|server|compute|hgx|dgx)-?\d{1,6}(?:-\d{1,6}){0,4}|vm-?\d{1,6}"
-    r"|(?:worker|node|host|srv|server)-[a-z]|gpu(?:-\d{1,6}){1,4}|ip(?:-\d{1,3}){4})"
+    r"|(?:worker|node|host|srv|server)-[a-z]|gpu-(?:\d{2,6}|\d(?=-\d))(?:-\d{1,6}){0,3}|ip(?:-\d{1,3}){4})"
 )
 """Host names that are told apart from other words by their form alone: worker-0, node07, srv-b, gpu-12-4."""
 
-_HOST = re.compile(HOST_WORD, re.IGNORECASE)
+_HOST = re.compile(rf"({HOST_WORD})", re.IGNORECASE)
 _HOST_FIRST = re.compile(rf"({HOST_WORD})[-_.][a-z][\w-]*", re.IGNORECASE)
-# A command of two words goes before the host: ip-route-srv-b.txt, nvidia-smi-node-a.txt.
-_COMMAND = r"[a-z][a-z0-9_]*(?:-(?:smi|route|rule|addr|link|br|topo|nvlink|p2p|tv|vv|[a-z]))?"
-_HOST_LAST = re.compile(rf"{_COMMAND}[-.]({HOST_WORD})", re.IGNORECASE)
+# Commands and logs that stand before a host (ip-route-srv-b.txt); any other word belongs to the name of the host.
+_COMMAND = (
+    r"(?:nvidia-smi|nvidia-bug-report|dmesg|kern|kernel|journal|journalctl|syslog|messages|smi|nccl|topo|p2p|nvlink|"
+    r"lspci|lsmod|ibstat|ibstatus|ibv_devinfo|show_gids|rdma|ip|ethtool|sar|ss|ps|free|top|env|hosts|fabricmanager|"
+    r"nv-fabricmanager|dcgm|dcgmi|stdout|stderr|log|job|slurm)"
+)
+_OPTION = r"(?:[-_](?:route|rule|addr|address|link|br|topo|nvlink|p2p|tv|vvv?|[a-z]))?"
+_HOST_LAST = re.compile(rf"{_COMMAND}{_OPTION}[-_.]({HOST_WORD})", re.IGNORECASE)
 _SUFFIXES = re.compile(r"(?:\.(?:log|txt|out|err|gz|zst|json|csv|xml))+$", re.IGNORECASE)
 
 
@@ -54,9 +59,7 @@ def name_host(name: str) -> str | None:
     """The host that a name states: ``node07.log``, ``node07-dmesg.txt``, ``dmesg-node07.txt``, or the folder above."""
     *folders, base = _posix(name).split("/")
     stem = _SUFFIXES.sub("", base)
-    if _HOST.fullmatch(stem):
-        return stem
-    for pattern in (_HOST_LAST, _HOST_FIRST):
+    for pattern in (_HOST_LAST, _HOST, _HOST_FIRST):
         found = pattern.fullmatch(stem)
         if found:
             return found.group(1)

@@ -69,7 +69,12 @@ def test_a_missing_key_does_not_validate(key: str) -> None:
 
 def test_where_is_scalar_list_or_absent() -> None:
     first, second, third = loaded(story.full())["findings"]
-    assert first["where"] == {"host": "node-a", "rank": 2, "gpu": 2, "bus_id": "0000:0f:00.0"}
+    assert first["where"] == {
+        "host": "node-a",
+        "rank": 2,
+        "gpu": [2, "0000:0f:00.0"],
+        "bus_id": "0000:0f:00.0",
+    }
     assert second["where"] == {"host": "node-a", "gpu": [0, 3], "link": "GPU0-GPU3"}
     assert third["where"] == {"host": "node-a", "rank": [0, 1, 3]}
 

@@ -360,8 +360,7 @@ def test_checkpoints_are_not_unpacked(tmp_path: Path) -> None:
 
 
 def zeros_gz(mib: int) -> bytes:
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    return b"".join(packer.compress(bytes(MIB)) for _ in range(mib)) + packer.flush()
+    return gzip.compress(bytes(8 * MIB), 9) * (mib // 8)
 
 
 def test_a_gzip_bomb_stops_at_the_cap_in_little_memory(tmp_path: Path) -> None:
@@ -380,9 +379,7 @@ def test_a_gzip_bomb_stops_at_the_cap_in_little_memory(tmp_path: Path) -> None:
 
 
 def test_a_bomb_of_high_ratio_stops_early(tmp_path: Path) -> None:
-    packer = zstandard.ZstdCompressor(level=3).compressobj()
-    data = b"".join(packer.compress(bytes(MIB)) for _ in range(1024)) + packer.flush()
-    (tmp_path / "bomb.zst").write_bytes(data)
+    (tmp_path / "bomb.zst").write_bytes(zstandard.compress(bytes(64 * MIB)) * 16)
     found, problems = read(tmp_path / "bomb.zst")
     assert 64 * MIB <= len(found[""]) <= 256 * MIB
     assert whats(problems) == ["unpacks to more than 2000 times its size, the rest is not read"]

@@ -121,10 +121,10 @@ def test_long_lines_are_cut_and_numbers_stay_right(length: int, before: int, aft
 
 def test_thousands_of_long_lines_are_six_problems() -> None:
     problems: list[Problem] = []
-    member = Member("x.log", Repeated(b"y" * (MIB + 10) + b"\nshort\n", 300))
+    member = Member("x.log", Repeated(b"y" * (MIB + 10) + b"\nshort\n", 100))
     lines = sum(block.data.count(b"\n") for block in blocks(member, problems.append))
-    assert lines == member.total_lines == 600
-    assert [(problem.line, problem.count) for problem in problems] == [(1, 1), (3, 1), (5, 1), (7, 1), (9, 1), (11, 295)]
+    assert lines == member.total_lines == 200
+    assert [(problem.line, problem.count) for problem in problems] == [(1, 1), (3, 1), (5, 1), (7, 1), (9, 1), (11, 95)]
 
 
 def test_a_hundred_megabytes_on_one_line_need_little_memory() -> None:
@@ -264,7 +264,7 @@ def test_every_cut_gives_the_same_lines(data: bytes, size: int) -> None:
         assert cutter.next_line - 1 == expected.count(b"\n")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.binary(max_size=3000))
 def test_any_bytes_pass_without_an_exception(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any.bin"
