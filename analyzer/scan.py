@@ -107,6 +107,7 @@ class _MemberScan:
         self.kinds: dict[str, int] = {}
         self.recognised_lines = 0
         self._problems: dict[tuple[str, str], list[int]] = {}
+        self._new_stream("", None, 1)  # a file without a known line is a writer too: its silence may matter
 
     def block(self, block: Block) -> None:
         """Scans one block: jumps from hit to hit, and walks line by line while a block format is open."""

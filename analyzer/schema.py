@@ -492,9 +492,9 @@ RAW: tuple[Table, ...] = (
         "distributed_error",
         "an error of the process group, store or transport that names no cause by itself",
         """
-        kind str nccl_error, store_timeout, store_error, gloo_timeout, gloo_closed, watchdog_exception, heartbeat
+        kind str nccl_error, store_timeout, store_error, gloo_timeout, gloo_closed, gloo_connect, watchdog_exception, heartbeat, mismatch, desync
         text str message
-        value int figure in the message (seconds waited, clients joined)
+        value int figure in the message (seconds waited, clients joined, bytes of a failed allocation, number of a collective)
         total int figure that value is compared with (clients expected)
         peer str peer it names
         """,

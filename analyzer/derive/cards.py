@@ -231,12 +231,18 @@ def _add_events(evidence: Evidence, finder: _Finder) -> None:
     holders: dict[int, list[Row]] = defaultdict(list)
     for row in evidence.rows("oom_holder"):
         holders[row["event_ref"]].append(row)
-    for row in sorted(evidence.rows("oom_event"), key=lambda r: r["ref"]):
+    for row in sorted(evidence.rows("oom_event"), key=lambda r: (-_known(r), r["ref"])):
         card = finder.of_row(row, row["gpu"])
-        if card is None or (card.event is not None and card.event["capacity_bytes"] is not None):
+        if card is None or card.event is not None:
             continue
         card.event, card.holders = row, holders[row["ref"]]
         card.rank = row["rank"] if card.rank is None else card.rank
+
+
+def _known(event: Row) -> int:
+    """How many of the figures that the ledger needs an error text prints: a cut text has fewer."""
+    names = ("requested_bytes", "capacity_bytes", "free_bytes", "allocated_bytes", "unallocated_bytes", "own_bytes")
+    return sum(event[name] is not None for name in names)
 
 
 def _add_steps(evidence: Evidence, finder: _Finder) -> None:

@@ -101,7 +101,7 @@ def _field(inside: str, offset: int) -> Field:
 
 def format_value(value: object, unit: str = "") -> str:
     """One value as text, in ``unit`` where it is a number: 0.25 in pct is ``25.0 %``, bytes in GiB ``1.00 GiB``."""
-    if value is None or value == "":
+    if value is None:
         return UNKNOWN
     if isinstance(value, (int, float)):
         if unit:

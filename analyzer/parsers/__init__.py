@@ -8,6 +8,7 @@ from analyzer.parsers.host_memory import FORMAT as HOST_MEMORY
 from analyzer.parsers.kernel_log import FORMAT as KERNEL_LOG
 from analyzer.parsers.kernel_oom import FORMAT as KERNEL_OOM
 from analyzer.parsers.lspci_tree import FORMAT as LSPCI_TREE
+from analyzer.parsers.memory_step import FORMAT as MEMORY_STEP
 from analyzer.parsers.nccl_log import FORMAT as NCCL_LOG
 from analyzer.parsers.nccl_tests import FORMAT as NCCL_TESTS
 from analyzer.parsers.p2p_test import FORMAT as P2P_TEST
@@ -18,6 +19,7 @@ from analyzer.parsers.smi_query import FORMAT as SMI_QUERY
 from analyzer.parsers.smi_table import FORMAT as SMI_TABLE
 from analyzer.parsers.smi_topo import FORMAT as SMI_TOPO
 from analyzer.parsers.torch_distributed import FORMAT as TORCH_DISTRIBUTED
+from analyzer.parsers.torch_elastic import FORMAT as TORCH_ELASTIC
 from analyzer.parsers.torch_oom import FORMAT as TORCH_OOM
 from analyzer.parsers.torch_summary import FORMAT as TORCH_SUMMARY
 from analyzer.parsers.traceback import FORMAT as TRACEBACK
@@ -29,6 +31,8 @@ FORMATS: tuple[Format, ...] = (
     CUDA_ERROR,
     TRACEBACK,
     TORCH_DISTRIBUTED,
+    TORCH_ELASTIC,
+    MEMORY_STEP,
     SMI_QUERY,
     SMI_TABLE,
     SMI_TOPO,

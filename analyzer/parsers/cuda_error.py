@@ -28,6 +28,7 @@ _NUMBERED = re.compile(r"([0-9]+)(?: '([^']*)')?\.?")
 _ERROR = re.compile(r"Error ([0-9]+): (.*)")
 _IN_BRACKETS = re.compile(r"\(([0-9]+)\)")
 _STATUS_CALL = re.compile(r"when calling (.*)")
+_CLOSERS = " .'\")"
 _TEXT_CAP = 400
 
 
@@ -64,10 +65,13 @@ class CudaSession(Session):
 
     def on_named(self, f: Fields, line: Line) -> Verdict | None:
         name = f["name"]
-        if "text" not in f and "code" not in f and not line.text.rstrip(" .').\"").endswith(name):
+        if "text" not in f and "code" not in f and not line.text.rstrip(_CLOSERS).endswith(name):
             return Verdict.LEFT
-        before = line.text.partition(name)[0].rstrip()
-        call = _CALL.search(before)
+        if "quoted" in f:  # compute-sanitizer
+            called = f.get("text", "").rpartition(" to ")[2].rstrip(".")
+            self._error(line, name=name, code=f["code"], text=f["quoted"].strip('"'), api=called or None)
+            return None
+        call = _CALL.search(line.text.partition(name)[0].rstrip())
         self._error(line, name=name, code=f.get("code"), text=_bare(f.get("text", "")), api=call and call.group(1))
         return None
 

@@ -1,14 +1,12 @@
 """Lines of torch.distributed when ranks lose each other, PyTorch 1.8 to 2.10: ProcessGroupNCCL, Gloo, the stores.
 
-    [E314 03:12:11.482113907 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(
-        SeqNum=31611, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600021 milliseconds ...
-    [E314 03:12:11.482174118 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank 0] Exception (either an
-        error or timeout) detected by watchdog at work: 31611, last enqueued NCCL work: 31611, last completed ...
+    [E314 03:12:11.482 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(...
+    [E314 03:12:11.482 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank 0] Exception (either an error ...
     torch.distributed.DistBackendError: NCCL error in: .../NCCLUtils.hpp:340, unhandled cuda error, NCCL version 2.21.5
     torch.distributed.DistStoreError: Timed out after 16 seconds waiting for clients. 1/2 clients joined.
 
 A time-out and the status line of the same rank become one row, whichever comes first; the exception that repeats a
-time-out adds none, nor do the last words of the process. A line of ``NCCL error in:`` takes the text behind ``Last error:`` with it.
+time-out adds none, nor do the last words of the process. ``NCCL error in:`` takes the text behind ``Last error:``.
 """
 
 from __future__ import annotations
@@ -52,8 +50,9 @@ class DistributedSession(Session):
         if self._nccl is None:
             return super().offer(line, called)
         text = line.text.strip()
-        if "NCCL INFO" in text or "NCCL WARN" in text or not text:
-            return Verdict.LEFT
+        stamped = line.at is not None and self._nccl[0].at is None
+        if not text or stamped or "NCCL INFO" in text or "NCCL WARN" in text or "%|" in text:
+            return Verdict.LEFT if not called else super().offer(line, called)
         if self._want_last:
             other = text.startswith(_OTHERS)
             self._send_nccl(None if other else text)
@@ -201,16 +200,9 @@ def _seconds(f: Fields) -> Values:
 
 
 _WEAK = (
-    "ProcessGroupNCCL.cpp:",
-    "Timed out waiting ",
-    "Connection closed by peer",
-    "Connection reset by peer",
-    "Read timeout",
-    "Socket Timeout",
-    "The connection to the C10d store",
-    "RendezvousConnectionError",
-    "RendezvousTimeoutError",
-    "RendezvousClosedError",
+    *("ProcessGroupNCCL.cpp:", "Timed out waiting ", "Connection closed by peer", "Connection reset by peer"),
+    *("Read timeout", "Socket Timeout", "The connection to the C10d store", "RendezvousConnectionError"),
+    *("RendezvousTimeoutError", "RendezvousClosedError"),
 )
 FORMAT = Format(
     name="torch-distributed",
@@ -224,7 +216,7 @@ FORMAT = Format(
         "Received a dump signal due to",
         "Heartbeat monitor timed out",
         "NCCL monitor thread timeout",
-        "monitoring thread detects no heartbeat",
+        "thread detects no heartbeat",
         "watchdog got stuck for ",
         "Could not acquire GIL within",
         "NCCL error in:",

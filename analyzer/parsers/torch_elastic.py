@@ -1,6 +1,6 @@
 """How processes ended, as launchers say it: torchrun (PyTorch 1.9 to 2.11), DeepSpeed, and workers of DataLoader.
 
-    E0314 03:12:12.616000 41720 site-packages/.../api.py:869] failed (exitcode: -6) local_rank: 1 (pid: 41781) of binary: ...
+    E0314 03:12:12.616000 41720 site-packages/.../api.py:869] failed (exitcode: -6) local_rank: 1 (pid: 41781) of ...
     W0314 03:12:12.611000 41720 site-packages/.../api.py:897] Sending process 41782 closing signal SIGTERM
     Root Cause (first observed failure):
     [0]:
@@ -208,7 +208,7 @@ def _command(text: str) -> dict[str, object]:
     return {"program": program, "local_rank": int(rank.group(1)) if rank else None}
 
 
-_WEAK = ("ChildFailedError", "Failures:", "death signal", "got signal: ", "returned non-zero exit status", "died with <")
+_WEAK = ("ChildFailedError", "Failures:", "death signal", "got signal: ", "returned non-zero exit", "died with <")
 FORMAT = Format(
     name="torch-elastic",
     grammar="torch_elastic",

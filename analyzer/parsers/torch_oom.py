@@ -188,7 +188,12 @@ def _figures(f: Fields) -> dict[str, object]:
 FORMAT = Format(
     name="torch-oom",
     grammar="torch_oom",
-    literals=("out of memory. Tried to allocate", "CUDA out of memory", "HIP out of memory", "would exceed allowed memory"),
+    literals=(
+        "out of memory. Tried to allocate",
+        "CUDA out of memory",
+        "HIP out of memory",
+        "would exceed allowed memory",
+    ),
     session=OomSession,
     title="PyTorch out-of-memory error",
     command="the output of the training program",

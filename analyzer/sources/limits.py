@@ -34,7 +34,7 @@ class Limits:
     """Caps for one job: bytes after inflating, growth over the compressed size, files per archive, nesting."""
 
     inflated_bytes: int = 64 * GIB
-    ratio: int = 2000
+    ratio: int = 600
     ratio_from_bytes: int = 64 * MIB
     members: int = 100_000
     depth: int = 3

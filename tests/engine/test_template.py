@@ -25,7 +25,7 @@ from analyzer.engine.template import UNITS, TemplateError, format_value, parse_t
         ("text", "", "text"),
         ("text", "GiB", "text"),
         (None, "GiB", "unknown"),
-        ("", "", "unknown"),
+        ("", "", ""),
         (True, "", "1"),
         (float("inf"), "GiB", "inf GiB"),
     ],
