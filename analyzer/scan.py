@@ -15,6 +15,8 @@ FOREIGN_LIMIT = 64
 """So many foreign lines in a row end an open block: it was cut, or another program took over the stream."""
 TEXT_CAP = 600
 TEXTS_PER_TABLE = 4000
+ROWS_PER_TABLE = 500_000
+"""Rows that one table keeps: a log that floods one message must not fill the memory."""
 _COMMON = len(COMMON)
 _NOBODY: frozenset[int] = frozenset()
 
@@ -38,13 +40,18 @@ class Collector:
         self._scan = scan
         self._names = {name: table.names[_COMMON:] for name, table in TABLES.items() if not table.derived}
         self._kept: dict[str, int] = {}
+        self.dropped: dict[str, int] = {}
 
     def emit(self, table: str, line: Line, values: Values) -> None:
         """Adds one row; a value that the table has no column for is an error of the parser."""
         names = self._names[table]
         get = values.get
+        rows = self._scan.rows.setdefault(table, [])
+        if len(rows) >= ROWS_PER_TABLE:
+            self.dropped[table] = self.dropped.get(table, 0) + 1
+            return
         row = (line.ref, line.stream, get("host", line.host), get("rank", line.rank), get("at", line.at))
-        self._scan.rows.setdefault(table, []).append(row + tuple([get(name) for name in names]))
+        rows.append(row + tuple([get(name) for name in names]))
         kept = self._kept.get(table, 0)
         if kept < TEXTS_PER_TABLE and line.ref not in self._scan.texts:
             self._kept[table] = kept + 1
@@ -82,6 +89,10 @@ class ScanDriver:
             InputFile(member.name, kinds, member.total_bytes, member.total_lines, run.recognised_lines)
         )
         self.scan.problems.extend(run.problem_list())
+        for table, count in self._collector.dropped.items():
+            what = f"{table}: more than {ROWS_PER_TABLE:,} rows, the rest was not kept"
+            self.scan.problems.append(Problem(member.name, 0, what, count))
+        self._collector.dropped.clear()
 
 
 @dataclass(slots=True)

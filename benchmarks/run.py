@@ -82,8 +82,9 @@ def bench_scan(generator: Path, mb: int, repeat: int) -> None:
         log = str(make_log(generator, mb, share))
         fast, _ = timed([rg, "-c", "-F", "-f", str(patterns()), log], repeat)
         whole, peak = timed(crashcart("analyze", "--format", "json", log), repeat, (0, 1))
+        what = f"scan {mb} MB, {int(share)} % matching"
         ratio = f"ratio {whole / fast:.2f} (at most {limit})"
-        print(f"scan {mb} MB, {int(share)} % matching: rg {fast:.2f} s, crashcart {whole:.2f} s, {ratio}, {peak >> 10} MiB")
+        print(f"{what}: rg {fast:.2f} s, crashcart {whole:.2f} s, {ratio}, {peak >> 10} MiB")
 
 
 def bench_memory(generator: Path, mb: int) -> None:
@@ -97,9 +98,8 @@ def bench_start(repeat: int) -> None:
     """Start of the command against start of Python."""
     bare, _ = timed([sys.executable, "-c", "pass"], 5 * repeat)
     helped, _ = timed(crashcart("--help"), 5 * repeat)
-    print(
-        f"start: python -c pass {bare * 1000:.0f} ms, crashcart --help {helped * 1000:.0f} ms, ratio {helped / bare:.1f} (at most 8)"
-    )
+    ratio = f"ratio {helped / bare:.1f} (at most 8)"
+    print(f"start: python -c pass {bare * 1000:.0f} ms, crashcart --help {helped * 1000:.0f} ms, {ratio}")
 
 
 def main() -> None:

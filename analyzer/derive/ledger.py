@@ -113,7 +113,8 @@ def _total(card: Card, entries: list[Row], peak: Row | None) -> Row:
     capacity = card.capacity()
     assert capacity is not None
     size = {entry["entry"]: entry["bytes"] for entry in entries}
-    tolerance = sum(e["error_bytes"] for e in entries if e["origin"] == "read") + capacity.error + max(_ROUNDING, capacity.value // 1000)
+    printed = sum(e["error_bytes"] for e in entries if e["origin"] == "read")
+    tolerance = printed + capacity.error + max(_ROUNDING, capacity.value // 1000)
     complete = {"free", "context_and_other"} <= size.keys()
     gap = capacity.value - sum(size.values())
     balanced = complete and abs(gap) <= tolerance and size.get("context_and_other", 0) >= -tolerance

@@ -17,8 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from analyzer.parsers.base import Format, Line, Session, Verdict
+from analyzer.parsers.base import Emit, Format, Line, Session, Verdict
 from analyzer.parsers.values import Size, integer, size
+from analyzer.shapes import LineGrammar
 
 Fields = Mapping[str, str]
 
@@ -31,6 +32,8 @@ _BINARY = {"KB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 _ELSEWHERE = ("NCCL INFO", "NCCL WARN", "ut of memory")
 _LONGEST = 4000  # no line of figures is that long, even with eight ranks in it
 _LEAST_BYTES = 1 << 20
+_ALL_KEPT = 2000
+_ALIKE = 0.005
 _COLUMNS = {
     "allocated": "allocated_bytes",
     "max_allocated": "max_allocated_bytes",
@@ -41,7 +44,24 @@ _COLUMNS = {
 
 
 class MemorySession(Session):
-    """One row for each line; lines of several ranks that ran into one line become several."""
+    """One row for each line; lines of several ranks that ran into one line become several.
+
+    A run of a million steps prints a million figures: after the first thousands only those that differ from the
+    last one kept, and the very last, become rows.
+    """
+
+    def __init__(self, grammar: LineGrammar, emit: Emit) -> None:
+        super().__init__(grammar, emit)
+        self._rows = 0
+        self._kept: dict[str, int] = {}
+        self._last: tuple[Line, dict[str, object]] | None = None
+
+    def close(self) -> None:
+        """Sends the last figures, if they were held back."""
+        if self._last is not None:
+            self.emit("memory_step", *self._last)
+            self._last = None
+        super().close()
 
     def offer(self, line: Line, called: bool) -> Verdict:
         """Separates the ranks of Megatron; texts of errors and NCCL's log speak of other memory."""
@@ -83,8 +103,18 @@ class MemorySession(Session):
         }
         if "rank" in f:
             values["rank"] = int(f["rank"])
-        self.emit("memory_step", line, values)
+        self._thinned(line, values)
         return None
+
+    def _thinned(self, line: Line, values: dict[str, object]) -> None:
+        figures = {name: value for name in _COLUMNS.values() if isinstance(value := values.get(name), int)}
+        alike = all(abs(value - self._kept.get(name, 0)) <= _ALIKE * value for name, value in figures.items())
+        if self._rows >= _ALL_KEPT and alike:
+            self._last = (line, values)
+            return
+        self._rows += 1
+        self._kept, self._last = figures, None
+        self.emit("memory_step", line, values)
 
     def _host(self, f: Fields, line: Line) -> bool:
         """Figures of the host's memory; whether there were any."""
@@ -145,7 +175,6 @@ _WEAK = (
     "torch reserved ",
     "reserved bytes: ",
     "\tmem ",
-    " mem ",
 )
 FORMAT = Format(
     name="memory-step",

@@ -12,7 +12,7 @@ def _text(report: Report, width: int, colour: bool) -> str:
 
     from rich.console import Console
 
-    from analyzer.report import text
+    from analyzer.report.text import render
 
     out = StringIO()
     system = "standard" if colour else None
@@ -24,7 +24,7 @@ def _text(report: Report, width: int, colour: bool) -> str:
         legacy_windows=False,
         _environ={},
     )
-    text.render(report, console)
+    render(report, console)
     return out.getvalue()
 
 
@@ -33,15 +33,15 @@ def render_to_string(report: Report, format: str, width: int = 80, colour: bool 
     if format == "text":
         return _text(report, width, colour)
     if format == "json":
-        from analyzer.report import json_report
+        from analyzer.report.json_report import render as render_json_report
 
-        return json_report.render(report)
+        return render_json_report(report)
     if format == "markdown":
-        from analyzer.report import markdown
+        from analyzer.report.markdown import render as render_markdown
 
-        return markdown.render(report)
+        return render_markdown(report)
     if format == "html":
-        from analyzer.report import html
+        from analyzer.report.html import render as render_html
 
-        return html.render(report)
+        return render_html(report)
     raise ValueError(f"unknown report format {format!r}, known: {', '.join(FORMATS)}")
