@@ -36,7 +36,8 @@ class CompileGrammars(BuildHookInterface[Any]):
         files = [(path, f"compiled/{path.name}") for path in sorted(compiled.glob("*.bin"))]
         files += [(path, f"grammars/{path.name}") for path in sorted(grammars.glob("*.lark"))]
         rules = root / "rules"
-        files += [(path, f"rules/{path.relative_to(rules).as_posix()}") for path in sorted(rules.rglob("*.yaml"))]
+        kept = [*sorted(rules.rglob("*.yaml")), rules / "causes.txt"]
+        files += [(path, f"rules/{path.relative_to(rules).as_posix()}") for path in kept]
         for path, inside in files:
             build_data["force_include"][str(path)] = f"analyzer/_data/{inside}"
 
