@@ -51,6 +51,27 @@ def test_cause_comes_first(judged: tuple[dict[str, Any], Report]) -> None:
         assert second in [f.cause for f in report.findings]
 
 
+def test_no_rule_breaks(judged: tuple[dict[str, Any], Report]) -> None:
+    _, report = judged
+    assert [row for row in report.not_evaluated if not row.missing] == []
+    assert [p for p in report.problems if "parser failed" in p.what] == []
+
+
+def test_baseline_shows_what_the_card_lacks() -> None:
+    """An earlier good run given by --baseline: it fitted alone, with communicators it needs more than there is."""
+    folder = FOLDER / "four-cards-drop-out"
+    paths = [str(p) for p in sorted(folder.iterdir()) if p.suffix in (".log", ".txt") and p.name != "single-gpu.log"]
+    report = analyze(Options(tuple(paths), baseline=(str(folder / "single-gpu.log"),), jobs=1))
+    assert roots(report)[0].cause == "memory.comm-buffers-over-capacity"
+    lines = {line.what: line for line in report.baseline}
+    peak = lines["framework allocated, peak"].baseline
+    assert peak is not None and peak.value == 78499999744
+    demand = lines["demand against capacity"]
+    assert demand.current is not None and demand.baseline is not None
+    assert demand.current.value == pytest.approx(78499999744 + 12164936000 + 508997312, rel=0.001)
+    assert demand.baseline.value == 85099282432
+
+
 def test_culprit(judged: tuple[dict[str, Any], Report]) -> None:
     case, report = judged
     if case["healthy"]:

@@ -147,7 +147,7 @@ def _total(card: Card, entries: list[Row], peak: Row | None) -> Row:
         "note": _note(complete, gap, tolerance, size),
         "failed": card.event is not None,
         "ref": main,
-        "refs": ",".join(dict.fromkeys([*refs, *([str(peak["ref"])] if peak else [])])),
+        "refs": ",".join(dict.fromkeys([*refs, *([str(peak["ref"])] if peak and peak["ref"] is not None else [])])),
     }
 
 
