@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from analyzer.gate import make_scanner
 from analyzer.merge import append_part, append_scan
 from analyzer.model import Problem
-from analyzer.parsers import FORMATS
+from analyzer.parsers import DOCUMENTS, FORMATS
 from analyzer.scan import Scan, ScanDriver
 from analyzer.sources import Job, cut_points, members, part_of
 
@@ -30,7 +30,7 @@ class _Task:
 def scan_jobs(jobs: Sequence[Job], processes: int, progress: Progress | None = None) -> Scan:
     """Reads every job; what is found does not depend on the number of processes."""
     if processes < 2 or sum(job.size for job in jobs) < PARALLEL_BYTES:
-        driver = ScanDriver(FORMATS)
+        driver = ScanDriver(FORMATS, DOCUMENTS)
         for job in jobs:
             _read(_Task(job), driver)
             if progress:
@@ -53,7 +53,7 @@ def _read(task: _Task, driver: ScanDriver) -> None:
 
 
 def _scan_task(task: _Task) -> Scan:
-    driver = ScanDriver(FORMATS)
+    driver = ScanDriver(FORMATS, DOCUMENTS)
     _read(task, driver)
     return driver.scan
 

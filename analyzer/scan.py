@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from analyzer.gate import Scanner, make_scanner
 from analyzer.model import InputFile, Problem, make_ref
-from analyzer.parsers.base import Format, Line, Parser, Session, Values, Verdict
+from analyzer.parsers.base import Document, DocumentError, Format, Line, Parser, Session, Values, Verdict
 from analyzer.schema import COMMON, TABLES
 from analyzer.sources import Block, Member, blocks, clean, name_host, name_rank, split_prefix
 
 FOREIGN_LIMIT = 64
 """So many foreign lines in a row end an open block: it was cut, or another program took over the stream."""
+DOCUMENT_CAP = 256 << 20
 TEXT_CAP = 600
 TEXTS_PER_TABLE = 4000
 ROWS_PER_TABLE = 500_000
@@ -61,7 +62,10 @@ class Collector:
 class ScanDriver:
     """Scans inputs one after another; grammars, gate and shape plans stay warm between them."""
 
-    def __init__(self, formats: Sequence[Format], *, plans: bool = True) -> None:
+    def __init__(
+        self, formats: Sequence[Format], documents: Sequence[Document] = (), *, plans: bool = True
+    ) -> None:
+        self._documents = tuple(documents)
         self._parsers = tuple(Parser(fmt, plans=plans) for fmt in formats)
         literals: dict[bytes, list[int]] = {}
         weak: set[tuple[bytes, int]] = set()
@@ -80,6 +84,10 @@ class ScanDriver:
 
     def member(self, member: Member, input_id: int, problem: Callable[[Problem], None]) -> None:
         """Scans one readable stream as input number ``input_id``."""
+        head = member.peek()
+        for document in self._documents:
+            if document.accepts(head) and self._document(document, member, input_id, problem):
+                return
         run = _MemberScan(self, member.name, input_id)
         for block in blocks(member, problem):
             run.block(block)
@@ -93,6 +101,35 @@ class ScanDriver:
             what = f"{table}: more than {ROWS_PER_TABLE:,} rows, the rest was not kept"
             self.scan.problems.append(Problem(member.name, 0, what, count))
         self._collector.dropped.clear()
+
+
+    def _document(
+        self, document: Document, member: Member, input_id: int, problem: Callable[[Problem], None]
+    ) -> bool:
+        """Reads a whole document; False when it is no document of this format and is to be read line by line."""
+        data = member.peek(DOCUMENT_CAP + 1)
+        line = Line(make_ref(input_id, 1), self._streams, "", name_host(member.name), name_rank(member.name))
+        recognised = self.scan.recognised.setdefault(document.name, [0, 0])
+        try:
+            if len(data) > DOCUMENT_CAP:
+                raise DocumentError(f"larger than {DOCUMENT_CAP >> 20} MiB, not read")
+            rows: list[tuple[str, Values]] = []
+            document.read(data, lambda table, values: rows.append((table, values)))
+        except DocumentError as error:
+            problem(Problem(member.name, 0, f"{document.name}: {error}"))
+            recognised[1] += 1
+            return member.binary_kind() is not None
+        except Exception as error:  # noqa: BLE001 - one document that breaks its reader must not lose the report
+            problem(Problem(member.name, 0, f"{document.name}: parser failed: {type(error).__name__}: {error}"))
+            return member.binary_kind() is not None
+        run = _MemberScan(self, member.name, input_id)
+        for table, values in rows:
+            self._collector.emit(table, line, values)
+        run.close()
+        recognised[0] += 1
+        lines = data.count(b"\n") + 1
+        self.scan.inputs.append(InputFile(member.name, document.name, len(data), lines, lines))
+        return True
 
 
 @dataclass(slots=True)

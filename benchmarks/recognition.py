@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from analyzer.parsers import FORMATS
+from analyzer.parsers import DOCUMENTS, FORMATS
 from analyzer.scan import ScanDriver
 from analyzer.sources import expand, members
 
@@ -21,7 +21,7 @@ LEAST = 0.95
 def main() -> int:
     """One line a format; exit code 1 when one stays below the least share."""
     folder = sys.argv[1] if len(sys.argv) > 1 else str(ROOT.parent / "shared" / "corpus")
-    driver = ScanDriver(FORMATS)
+    driver = ScanDriver(FORMATS, DOCUMENTS)
     scan = driver.scan
     jobs, problems = expand([folder])
     for job in jobs:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.gate import PureScanner, make_scanner
-from analyzer.parsers import FORMATS
+from analyzer.parsers import DOCUMENTS, FORMATS
 from analyzer.scan import Scan, ScanDriver
 from analyzer.sources import expand, members
 
@@ -25,7 +25,7 @@ def test_pure_scanner_equals_hyperscan(parts: list[bytes]) -> None:
 
 
 def scan(paths: list[str], *, plans: bool) -> Scan:
-    driver = ScanDriver(FORMATS, plans=plans)
+    driver = ScanDriver(FORMATS, DOCUMENTS, plans=plans)
     for job in expand(paths)[0]:
         for member in members(job, driver.scan.problems.append):
             driver.member(member, len(driver.scan.inputs), driver.scan.problems.append)

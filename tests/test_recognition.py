@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from analyzer.parsers import FORMATS
+from analyzer.parsers import DOCUMENTS, FORMATS
 from analyzer.scan import ScanDriver
 from analyzer.sources import expand, members
 
 
 def test_own_lines_are_recognised(shared: Path) -> None:
-    driver = ScanDriver(FORMATS)
+    driver = ScanDriver(FORMATS, DOCUMENTS)
     scan = driver.scan
     for job in expand([str(shared / "corpus"), str(shared / "incidents")])[0]:
         for member in members(job, scan.problems.append):

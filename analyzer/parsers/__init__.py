@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyzer.parsers.base import Format
+from analyzer.parsers.base import Document, Format
 from analyzer.parsers.cuda_error import FORMAT as CUDA_ERROR
 from analyzer.parsers.host_memory import FORMAT as HOST_MEMORY
 from analyzer.parsers.kernel_log import FORMAT as KERNEL_LOG
@@ -47,4 +47,6 @@ FORMATS: tuple[Format, ...] = (
     LSPCI_TREE,
 )
 
-__all__ = ["FORMATS", "Format"]
+DOCUMENTS: tuple[Document, ...] = ()
+
+__all__ = ["DOCUMENTS", "FORMATS", "Document", "Format"]

@@ -111,6 +111,26 @@ class Format:
     """Text that stands before the telling words of most lines (see ``LineGrammar``)."""
 
 
+class DocumentError(Exception):
+    """A document of this format that cannot be read, or must not be; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A format that is one document, not lines: a JSON file, a pickle. It is read whole, up to a cap.
+
+    ``accepts`` sees the first bytes of an input. ``read`` gets all bytes and an ``emit(table, values)``; it raises
+    ``DocumentError`` for a document that is broken or refused. Rows refer to line 1 of the input.
+    """
+
+    name: str
+    accepts: Callable[[bytes], bool]
+    read: Callable[[bytes, Callable[[str, Values], None]], None]
+    title: str
+    command: str
+    versions: str
+
+
 class Parser:
     """A format with its grammar loaded once for all streams."""
 
