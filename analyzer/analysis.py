@@ -12,7 +12,7 @@ from analyzer.assemble import assemble
 from analyzer.derive import derive
 from analyzer.engine import Database, evaluate, load_rules, tables_of
 from analyzer.engine.rule import Rule
-from analyzer.errors import InputError
+from analyzer.errors import InputError, RuleError
 from analyzer.evidence import Evidence, build
 from analyzer.grammar_store import rules_folder
 from analyzer.model import Problem, Report
@@ -43,7 +43,12 @@ def shipped_and_own_rules(folders: Sequence[str]) -> list[Rule]:
             raise InputError(
                 f"{folder}: no such folder of rules", "--rules takes a folder that holds .yaml rule files."
             )
-    return load_rules([rules_folder(), *(Path(folder) for folder in folders)], catalogue())
+    shipped = load_rules([rules_folder()], catalogue())
+    own = load_rules([Path(folder) for folder in folders]) if folders else []
+    for rule in own:
+        if any(rule.id == known.id for known in shipped):
+            raise RuleError(f"{rule.file}: id '{rule.id}' is that of a shipped rule; give it a suffix such as ':own'")
+    return sorted([*shipped, *own], key=lambda rule: rule.id)
 
 
 def gather(paths: Sequence[str], jobs: int, progress: Progress | None = None) -> Evidence:

@@ -16,6 +16,7 @@ from analyzer.model import (
     LedgerCard,
     LedgerEntry,
     LinkRow,
+    NotEvaluated,
     Report,
     TimelineRow,
     Verdict,
@@ -27,6 +28,7 @@ Row = dict[str, Any]
 SLOW_RATIO = 1.5
 _MOST_EVENTS = 500
 _MOST_LINES = 6
+_FAULTS = frozenset({"oom", "cuda_error", "kernel_assert", "xid", "oom_kill", "link_down", "gpu_lost", "mce", "dpc"})
 _REAL = ("error", "warning")
 
 
@@ -36,7 +38,7 @@ def assemble(evidence: Evidence, evaluation: Evaluation, baseline: Evidence | No
     return Report(
         verdict=_verdict(evidence, findings),
         findings=findings,
-        not_evaluated=tuple(evaluation.not_evaluated),
+        not_evaluated=tuple(_open_questions(evaluation)),
         ledger=tuple(_ledger(evidence)),
         links=tuple(_links(evidence)),
         timeline=tuple(_timeline(evidence)),
@@ -48,19 +50,28 @@ def assemble(evidence: Evidence, evaluation: Evaluation, baseline: Evidence | No
     )
 
 
+def _open_questions(evaluation: Evaluation) -> Iterable[NotEvaluated]:
+    """Rules that lacked input, without those whose cause another rule has found."""
+    found = {finding.cause for finding in evaluation.findings}
+    return (row for row in evaluation.not_evaluated if row.cause not in found or not row.missing)
+
+
 def _verdict(evidence: Evidence, findings: tuple[Finding, ...]) -> Verdict:
     roots = [f for f in findings if f.role == "root" and f.severity in _REAL]
     if roots:
         top = roots[0]
         place = where_words(top.where)
         return Verdict(f"{top.title}{f' ({place})' if place else ''}", top.cause, top.confidence, top.where)
-    failures = [row for row in evidence.rows("event") if row["weight"] >= 0 and row["kind"] != "aer"]
-    if failures:
-        first = next((row for row in failures if row["weight"] > 0), failures[0])
-        return Verdict(f"No cause is provable from this input; the first fault is: {first['text'][:160]}", None, 0.0)
+    failures = [row for row in evidence.rows("event") if row["kind"] in _FAULTS]
+    if any(f.cause.startswith("symptom.") for f in findings) or failures:
+        first = next((row for row in failures if row["weight"] > 0), failures[0] if failures else None)
+        what = f"; the first fault is: {first['text'][:160]}" if first else ""
+        return Verdict(f"No cause is provable from this input{what}", None, 0.0)
     if not any(entry.recognised_lines for entry in evidence.inputs):
         return Verdict("No line of the input was understood", None, 0.0)
-    return Verdict("No fault found in this input", None, 0.0)
+    unread = sum(1 for problem in evidence.problems if problem.line == 0)
+    cut = f"; {unread} of the inputs could not be read whole" if unread else ""
+    return Verdict(f"No fault found in this input{cut}", None, 0.0)
 
 
 def where_words(where: Where) -> str:

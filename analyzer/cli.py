@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from analyzer import __version__
-from analyzer.errors import EXIT_BUG, EXIT_FINDINGS, EXIT_NOT_UNDERSTOOD, EXIT_OK, CrashcartError
+from analyzer.errors import (
+    EXIT_BUG,
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_UNDERSTOOD,
+    EXIT_OK,
+    CrashcartError,
+)
 
 if TYPE_CHECKING:
     from analyzer.model import Report
@@ -32,7 +39,9 @@ class _Group(click.Group):
             if error.help_text:
                 _say(error.help_text)
             sys.exit(error.exit_code)
-        except (click.exceptions.Exit, click.ClickException, click.Abort):
+        except (KeyboardInterrupt, click.Abort):
+            sys.exit(EXIT_INTERRUPTED)
+        except (click.exceptions.Exit, click.ClickException):
             raise
         except BrokenPipeError:
             sys.stderr.close()
@@ -115,6 +124,7 @@ class _Progress:
             from rich.console import Console
 
             self._status = Console(stderr=True).status("reading")
+            self._bytes = 0
             self._status.start()
         return self._done if self._status else None
 
@@ -123,7 +133,8 @@ class _Progress:
 
         from analyzer.report.escape import visible
 
-        self._status.update(f"read {escape(visible(job.name))}")
+        self._bytes += job.size
+        self._status.update(f"read {self._bytes / 1e6:,.0f} MB, last {escape(visible(job.name))}")
 
     def __exit__(self, *exc: object) -> None:
         if self._status:
@@ -163,12 +174,35 @@ def _exit_code(report: Report, fail_on: str) -> int:
 
 
 @main.command()
-def formats() -> None:
+@click.option("--format", "fmt", type=click.Choice(("text", "json")), default="text", show_default=True)
+def formats(fmt: str) -> None:
     """List the input formats and the command that prints each."""
-    from analyzer import parsers
+    from analyzer.parsers import DOCUMENTS
+    from analyzer.parsers import FORMATS as LINES
 
-    for fmt in parsers.FORMATS:
-        click.echo(f"{fmt.name}\n  {fmt.title}; {fmt.versions}\n  {fmt.command}")
+    names = ("name", "title", "versions", "command")
+    entries = [{name: getattr(entry, name) for name in names} for entry in sorted((*LINES, *DOCUMENTS), key=_name)]
+    if fmt == "json":
+        import json
+
+        click.echo(json.dumps({"schema": "crashcart.formats/1", "formats": entries}, indent=1))
+        return
+    for entry in entries:
+        click.echo("{name}\n    {title}\n    seen: {versions}\n    from: {command}".format(**entry))
+
+
+def _name(entry: Any) -> str:
+    return str(entry.name)
+
+
+@main.command()
+@click.argument("words", nargs=-1, required=True, metavar="ID | xid N | sxid N | cuda N | nccl MESSAGE")
+def explain(words: tuple[str, ...]) -> None:
+    """Say what a cause, an Xid, a CUDA error or a message of NCCL means and what to do."""
+    from analyzer.explain import explain as text_of
+    from analyzer.report.escape import visible
+
+    click.echo(visible(text_of(words)))
 
 
 @main.group()
@@ -216,7 +250,8 @@ def run_rule_tests(folders: tuple[str, ...]) -> None:
     from analyzer.engine import load_rules, test_rules
     from analyzer.grammar_store import rules_folder
 
-    found = load_rules([Path(folder) for folder in folders] or [rules_folder()], catalogue())
+    own = [Path(folder) for folder in folders]
+    found = load_rules(own) if own else load_rules([rules_folder()], catalogue())
     failures = test_rules(found)
     for failure in failures:
         click.echo(str(failure))

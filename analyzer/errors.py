@@ -7,6 +7,7 @@ EXIT_FINDINGS = 1
 EXIT_USAGE = 2
 EXIT_NOT_UNDERSTOOD = 3
 EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
 
 
 class CrashcartError(Exception):
@@ -28,9 +29,3 @@ class InputError(CrashcartError):
 
 class RuleError(CrashcartError):
     """A rule file is broken; the message reads ``file:line: what``."""
-
-
-class NotUnderstood(CrashcartError):
-    """Every input was read, none held a line that any parser knows."""
-
-    exit_code = EXIT_NOT_UNDERSTOOD

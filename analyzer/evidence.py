@@ -77,6 +77,10 @@ class Evidence:
             self.missing.add(ref)
         return EvidenceLine(name, line, text or "")
 
+    def peek(self, ref: int) -> str:
+        """The text of a line where the scan kept it, else nothing."""
+        return self._texts.get(ref, "")
+
     def add_texts(self, texts: Mapping[int, str]) -> None:
         """Texts of lines that were read again; what is still missing stays empty."""
         self._texts.update(dict.fromkeys(self.missing, "") | dict(texts))

@@ -74,7 +74,7 @@ def _scan_in_parallel(jobs: Sequence[Job], processes: int, progress: Progress | 
             else:
                 append_scan(merged, part)
             if progress:
-                progress(replace(task.job))
+                progress(replace(task.job, size=_bytes(task)))
     return merged
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from analyzer.gate import Scanner, make_scanner
-from analyzer.model import InputFile, Problem, make_ref
+from analyzer.model import InputFile, Problem, make_ref, split_ref
 from analyzer.parsers.base import Document, DocumentError, Format, Line, Parser, Session, Values, Verdict
 from analyzer.schema import COMMON, TABLES
-from analyzer.sources import Block, Member, blocks, clean, name_host, name_rank, split_prefix
+from analyzer.sources import Block, BugReport, Member, about_dump, blocks, clean, name_host, name_rank, split_prefix
+from analyzer.tail import last_lines, shortened, sure_rank
 
 FOREIGN_LIMIT = 64
 """So many foreign lines in a row end an open block: it was cut, or another program took over the stream."""
@@ -46,6 +47,8 @@ class Collector:
     def emit(self, table: str, line: Line, values: Values) -> None:
         """Adds one row; a value that the table has no column for is an error of the parser."""
         names = self._names[table]
+        if line.boots_ago is not None and "boots_ago" in names:
+            values = {"boots_ago": line.boots_ago, **values}
         get = values.get
         rows = self._scan.rows.setdefault(table, [])
         if len(rows) >= ROWS_PER_TABLE:
@@ -54,7 +57,7 @@ class Collector:
         row = (line.ref, line.stream, get("host", line.host), get("rank", line.rank), get("at", line.at))
         rows.append(row + tuple([get(name) for name in names]))
         kept = self._kept.get(table, 0)
-        if kept < TEXTS_PER_TABLE and line.ref not in self._scan.texts:
+        if table != "stream" and kept < TEXTS_PER_TABLE and line.ref not in self._scan.texts:
             self._kept[table] = kept + 1
             self._scan.texts[line.ref] = line.text[:TEXT_CAP]
 
@@ -62,9 +65,7 @@ class Collector:
 class ScanDriver:
     """Scans inputs one after another; grammars, gate and shape plans stay warm between them."""
 
-    def __init__(
-        self, formats: Sequence[Format], documents: Sequence[Document] = (), *, plans: bool = True
-    ) -> None:
+    def __init__(self, formats: Sequence[Format], documents: Sequence[Document] = (), *, plans: bool = True) -> None:
         self._documents = tuple(documents)
         self._parsers = tuple(Parser(fmt, plans=plans) for fmt in formats)
         literals: dict[bytes, list[int]] = {}
@@ -78,6 +79,10 @@ class ScanDriver:
         self._callers = tuple(frozenset(literals[text]) for text in self.literals)
         self._sure = tuple(frozenset(n for n in literals[text] if (text, n) not in weak) for text in self.literals)
         self._gate: Scanner = make_scanner(self.literals)
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Forgets what was scanned; grammars, gate and shape plans stay."""
         self.scan = Scan()
         self._collector = Collector(self.scan)
         self._streams = 0
@@ -102,10 +107,7 @@ class ScanDriver:
             self.scan.problems.append(Problem(member.name, 0, what, count))
         self._collector.dropped.clear()
 
-
-    def _document(
-        self, document: Document, member: Member, input_id: int, problem: Callable[[Problem], None]
-    ) -> bool:
+    def _document(self, document: Document, member: Member, input_id: int, problem: Callable[[Problem], None]) -> bool:
         """Reads a whole document; False when it is no document of this format and is to be read line by line."""
         data = member.peek(DOCUMENT_CAP + 1)
         line = Line(make_ref(input_id, 1), self._streams, "", name_host(member.name), name_rank(member.name))
@@ -116,12 +118,11 @@ class ScanDriver:
             rows: list[tuple[str, Values]] = []
             document.read(data, lambda table, values: rows.append((table, values)))
         except DocumentError as error:
-            problem(Problem(member.name, 0, f"{document.name}: {error}"))
             recognised[1] += 1
-            return member.binary_kind() is not None
+            return self._refused(document, member, line, str(error), len(data), problem)
         except Exception as error:  # noqa: BLE001 - one document that breaks its reader must not lose the report
-            problem(Problem(member.name, 0, f"{document.name}: parser failed: {type(error).__name__}: {error}"))
-            return member.binary_kind() is not None
+            what = f"parser failed: {type(error).__name__}: {error}"
+            return self._refused(document, member, line, what, len(data), problem)
         run = _MemberScan(self, member.name, input_id)
         for table, values in rows:
             self._collector.emit(table, line, values)
@@ -129,6 +130,20 @@ class ScanDriver:
         recognised[0] += 1
         lines = data.count(b"\n") + 1
         self.scan.inputs.append(InputFile(member.name, document.name, len(data), lines, lines))
+        return True
+
+    def _refused(
+        self, document: Document, member: Member, line: Line, what: str, size: int, problem: Callable[[Problem], None]
+    ) -> bool:
+        """A document that was not read: a problem, and for a binary file a row, so that a rule can tell of it."""
+        problem(Problem(member.name, 0, f"{document.name}: {what}"))
+        kind = member.binary_kind()
+        if kind is None:
+            return False
+        run = _MemberScan(self, member.name, split_ref(line.ref)[0])
+        self._collector.emit("input_refused", line, {"format": document.name, "reason": what})
+        run.close()
+        self.scan.inputs.append(InputFile(member.name, kind, size, 0, 0))
         return True
 
 
@@ -139,6 +154,15 @@ class _Stream:
     rank: int | None
     sessions: dict[int, Session] = field(default_factory=dict)
     foreign: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Unread:
+    """Lines of one shape that a format could not read: the first of them, and how many."""
+
+    ref: int
+    text: str
+    count: int = 0
 
 
 class _MemberScan:
@@ -154,11 +178,47 @@ class _MemberScan:
         self._open = 0
         self.kinds: dict[str, int] = {}
         self.recognised_lines = 0
-        self._problems: dict[tuple[str, str], list[int]] = {}
+        self._problems: dict[tuple[str, str], _Unread] = {}
+        self._last: Block | None = None
+        self._bundle: BugReport | None = None
+        self._boots_ago: int | None = None
         self._new_stream("", None, 1)  # a file without a known line is a writer too: its silence may matter
 
     def block(self, block: Block) -> None:
-        """Scans one block: jumps from hit to hit, and walks line by line while a block format is open."""
+        """Scans one block; that of a bug report section by section."""
+        self._last = block
+        if block.first_line == 1 and BugReport.accepts(block.data):
+            self._bundle = BugReport(block.data)
+            self._is_of(self._bundle.host)
+        if self._bundle is None:
+            self._scan(block)
+            return
+        for section in self._bundle.sections(block):
+            if section.starts:
+                self._end_blocks()
+            self._boots_ago = section.boots_ago
+            if not section.dump:
+                self._scan(section.block)
+            elif section.starts:
+                what = about_dump(section.title)
+                self._d.scan.problems.append(Problem(self._name, section.block.first_line, what))
+
+    def _is_of(self, host: str | None) -> None:
+        """All lines of the input are of this host, unless a line says otherwise."""
+        self._name_host = host or self._name_host
+        for stream in self._streams.values():
+            stream.host = stream.host or host
+
+    def _end_blocks(self) -> None:
+        """Ends every open block: another section begins."""
+        for stream in self._streams.values():
+            for session in stream.sessions.values():
+                if session.open:
+                    session.close()
+        self._open = 0
+
+    def _scan(self, block: Block) -> None:
+        """Jumps from hit to hit, and walks line by line while a block format is open."""
         data = block.data
         hits = self._d._gate.scan(data)
         hits.append((len(data), -1))
@@ -191,6 +251,19 @@ class _MemberScan:
         for stream in self._streams.values():
             for session in stream.sessions.values():
                 session.close()
+        if self._bundle is not None and not self._bundle.complete:
+            self._d.scan.problems.append(Problem(self._name, 0, "bug report that ends early: its last line is missing"))
+        if self._last is not None:
+            self._tail(self._last)
+
+    def _tail(self, block: Block) -> None:
+        """Keeps the last plain lines; those of a label that no format met belong to the bare file."""
+        for number, prefixed in last_lines(block):
+            stream = self._streams.get(prefixed.label)
+            known = stream or self._streams[""]
+            rank = sure_rank(prefixed) if stream is None else known.rank
+            line = Line(make_ref(self._input, number), known.number, prefixed.text, prefixed.host, rank, prefixed.at)
+            self._d._collector.emit("last_line", line, {"text": shortened(prefixed.text)})
 
     def _line(self, raw: bytes, number: int, called: frozenset[int], strong: frozenset[int]) -> None:
         taken = False
@@ -216,6 +289,7 @@ class _MemberScan:
             prefixed.at,
             prefixed.boot_s,
             prefixed.pid,
+            self._boots_ago,
         )
         taken = False
         if self._open:
@@ -235,6 +309,10 @@ class _MemberScan:
         name = self._d._parsers[which].format.name
         try:
             verdict = session.offer(line, called)
+        except DocumentError as error:
+            verdict, strong = Verdict.UNREAD, False
+            self._d.scan.recognised.setdefault(name, [0, 0])[1] += 1
+            self._d.scan.problems.append(Problem(self._name, split_ref(line.ref)[1], f"{name}: {error}"))
         except Exception as error:  # noqa: BLE001 - one line that breaks one parser must not lose the report
             verdict = Verdict.UNREAD
             strong = True
@@ -273,15 +351,17 @@ class _MemberScan:
         from analyzer.shapes import shape_of
 
         self._d.scan.recognised.setdefault(name, [0, 0])[1] += 1
-        known = self._problems.setdefault((name, shape_of(line.text)[:120]), [line.ref, 0])
-        known[1] += 1
+        key = (name, shape_of(line.text)[:120])
+        known = self._problems.get(key)
+        if known is None:
+            known = self._problems[key] = _Unread(line.ref, line.text[:120])
+        known.count += 1
 
     def problem_list(self) -> Iterator[Problem]:
         """One problem for each shape of line that a format could not read."""
-        from analyzer.model import split_ref
-
-        for (name, shape), (ref, count) in self._problems.items():
-            yield Problem(self._name, split_ref(ref)[1], f"{name}: line of unknown form: {shape}", count)
+        for (name, _), found in self._problems.items():
+            what = f"{name}: line of unknown form: {found.text}"
+            yield Problem(self._name, split_ref(found.ref)[1], what, found.count)
 
     def _new_stream(self, label: str, rank: int | None, number: int) -> _Stream:
         stream = _Stream(self._d._streams, self._name_host, rank)

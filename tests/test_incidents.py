@@ -66,10 +66,21 @@ def test_baseline_shows_what_the_card_lacks() -> None:
     lines = {line.what: line for line in report.baseline}
     peak = lines["framework allocated, peak"].baseline
     assert peak is not None and peak.value == 78499999744
-    demand = lines["demand against capacity"]
+    demand = lines["needed in all"]
     assert demand.current is not None and demand.baseline is not None
     assert demand.current.value == pytest.approx(78499999744 + 12164936000 + 508997312, rel=0.001)
-    assert demand.baseline.value == 85099282432
+    assert demand.baseline.value == pytest.approx(78499999744 + 508997312, rel=0.001)
+    assert "more than the card has" in demand.note
+
+
+def test_baseline_shows_links_that_changed() -> None:
+    """The repaired node against the broken one: the pair without NVLink stands out."""
+    now = tuple(str(FOLDER / "four-cards-drop-out" / name) for name in ("topo.txt", "p2p.txt"))
+    good = tuple(str(FOLDER / "healthy-after-repair" / name) for name in ("topo.txt", "p2p.txt"))
+    report = analyze(Options(now, baseline=good, jobs=1))
+    notes = {line.what: line.note for line in report.baseline}
+    assert set(notes) == {"GPU0-GPU3"}
+    assert "path NV4 before, PXB now" in notes["GPU0-GPU3"]
 
 
 def test_culprit(judged: tuple[dict[str, Any], Report]) -> None:

@@ -25,7 +25,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gate": VALUES,
     "shapes": VALUES | {"gate"},
     "parsers": VALUES | {"sources", "gate", "shapes"},
-    "scan": VALUES | {"sources", "gate", "shapes", "parsers"},
+    "tail": {"sources"},
+    "scan": VALUES | {"sources", "gate", "shapes", "parsers", "tail"},
     "merge": VALUES | {"scan"},
     "parallel": VALUES | {"sources", "gate", "shapes", "parsers", "scan", "merge"},
     "reread": VALUES | {"sources", "scan"},
@@ -36,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "live": {"model", "errors"},
 }
 # These join the parts, so they may import everything.
-JOIN = {"analysis", "assemble", "compare", "cli", "__main__"}
+JOIN = {"analysis", "assemble", "compare", "explain", "cli", "__main__"}
 
 # Libraries that a part must not load.
 NEVER: dict[str, set[str]] = {

@@ -41,6 +41,7 @@ def check_lines(report: Report) -> None:
     for finding in report.findings:
         for cited in finding.evidence:
             lines = (Path(cited.file)).read_text(encoding="utf-8", errors="replace").split("\n")
+            assert cited.text.strip(), "a cited line must be shown"
             assert cited.text[:40].strip() in lines[cited.line - 1]
 
 

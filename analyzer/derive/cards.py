@@ -1,16 +1,23 @@
-"""All that the evidence says of the memory of one card: figures of the framework, the driver and the tools."""
+"""All that the evidence says of the memory of one card: figures of the framework, the driver and the tools.
+
+``card_collection`` fills the cards; here is how their figures are weighed against each other.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from analyzer.evidence import Evidence
-
 Row = dict[str, Any]
 
-_HALF_MIB = 1 << 19
+HALF_MIB = 1 << 19
+CONTEXT_USUAL = 640 << 20
+"""A CUDA context with the modules of a framework; more than twice as much is shown as unexplained."""
+USUAL_RESERVE = 700 << 20
+"""What drivers keep of a card for themselves, where no tool prints it."""
+_OWN_MARGIN = 3 << 30
+UNNAMED_SHARE = 0.15
+"""Of the capacity: memory that belongs to nobody the evidence names counts as another process's only from here on."""
 
 
 class Amount(NamedTuple):
@@ -41,19 +48,22 @@ class Card:
     summary: dict[str, Row] = field(default_factory=dict)
     holders: list[Row] = field(default_factory=list)
     tool_processes: list[Row] = field(default_factory=list)
+    pool: Row | None = None
     comm: Amount | None = None
     communicators: int = 0
 
     def capacity(self) -> Amount | None:
         """What CUDA can hand out: total minus the driver's reserve, or the capacity of an error text."""
         if self.total_bytes is not None and self.reserved_bytes is not None and self.device_ref is not None:
-            return Amount(self.total_bytes - self.reserved_bytes, 2 * _HALF_MIB, "computed", (self.device_ref,))
+            return Amount(self.total_bytes - self.reserved_bytes, 2 * HALF_MIB, "computed", (self.device_ref,))
         if self.event is not None and self.event["capacity_bytes"] is not None:
             return Amount(self.event["capacity_bytes"], self.event["error_bytes"] or 0, "read", (self.event["ref"],))
         if self.memory is not None and self.memory["used_bytes"] is not None and self.memory["free_bytes"] is not None:
             return Amount(
-                self.memory["used_bytes"] + self.memory["free_bytes"], 2 * _HALF_MIB, "computed", (self.memory["ref"],)
+                self.memory["used_bytes"] + self.memory["free_bytes"], 2 * HALF_MIB, "computed", (self.memory["ref"],)
             )
+        if self.total_bytes is not None and self.device_ref is not None:
+            return Amount(self.total_bytes, USUAL_RESERVE, "read", (self.device_ref,))
         return None
 
     def free(self) -> Amount | None:
@@ -63,18 +73,50 @@ class Card:
                 self.event["free_bytes"], _event_error(self.event, "free_bytes"), "read", (self.event["ref"],)
             )
         if self.memory is not None and self.memory["free_bytes"] is not None:
-            return Amount(self.memory["free_bytes"], _HALF_MIB, "read", (self.memory["ref"],))
+            return Amount(self.memory["free_bytes"], HALF_MIB, "read", (self.memory["ref"],))
+        if self.memory is not None and self.memory["used_bytes"] is not None and self.total_bytes is not None:
+            left = max(self.total_bytes - self.memory["used_bytes"], 0)
+            return Amount(left, USUAL_RESERVE, "computed", (self.memory["ref"],))
         return None
+
+    @property
+    def own_pid(self) -> int | None:
+        """The job's process on this card, where one is known."""
+        if self.event is not None and self.event.get("own_pid") is not None:
+            return int(self.event["own_pid"])
+        rows = self.own_rows()
+        known = self.pids if len(self.pids) == 1 else {row["pid"] for row in rows}
+        return next(iter(known)) if len(known) == 1 else None
+
+    def own_rows(self) -> list[Row]:
+        """The listed processes that are the job's: by their pid, else by what the job says it holds."""
+        sized = [row for row in self.tool_processes if row["used_bytes"] is not None]
+        if self.pids:
+            return [row for row in sized if row["pid"] in self.pids]
+        held = self._held()
+        if held is None:
+            return sized if len(self.tool_processes) == 1 else []
+        near = [row for row in sized if 0.9 * held <= row["used_bytes"] <= held + _OWN_MARGIN]
+        if near:
+            return [min(near, key=lambda r: (abs(r["used_bytes"] - held), r["pid"]))]
+        single = len(sized) == 1 and sized[0]["used_bytes"] <= 2 * held + (1 << 30)
+        return sized if single else []
+
+    def _held(self) -> int | None:
+        """What the job's frameworks say that they took."""
+        if self.event is None or self.event["allocated_bytes"] is None:
+            return None
+        held = self.event["reserved_bytes"] or self.event["allocated_bytes"]
+        own_pool = self.pool is not None and self.pool["stream"] == self.event["stream"]
+        return int(held) + (int(self.pool["bytes"]) if own_pool and self.pool else 0)
 
     def own(self) -> Amount | None:
         """Memory of the job's process, outside parts included; the finer of the two figures where they agree."""
-        tool = [row for row in self.tool_processes if row["pid"] in self.pids and row["used_bytes"] is not None]
-        if not tool and len(self.tool_processes) == 1 and self.tool_processes[0]["used_bytes"] is not None:
-            tool = self.tool_processes if not self.pids else []
+        tool = self.own_rows()
         seen = None
         if tool:
             seen = Amount(
-                sum(r["used_bytes"] for r in tool), _HALF_MIB * len(tool), "read", tuple(r["ref"] for r in tool)
+                sum(r["used_bytes"] for r in tool), HALF_MIB * len(tool), "read", tuple(r["ref"] for r in tool)
             )
         if self.event is None or self.event["own_bytes"] is None:
             return seen
@@ -82,6 +124,12 @@ class Card:
         if seen and abs(seen.value - told.value) <= told.error + seen.error and seen.error < told.error:
             return seen._replace(refs=(*told.refs, *seen.refs))
         return told
+
+    def memory_amount(self) -> Amount | None:
+        """What the tool shows as used on the whole card."""
+        if self.memory is None or self.memory["used_bytes"] is None:
+            return None
+        return Amount(self.memory["used_bytes"], HALF_MIB, "read", (self.memory["ref"],))
 
     def other(self, capacity: int) -> Amount | None:
         """Memory of other processes: as the error text or the tool lists them, else what is left over."""
@@ -94,19 +142,34 @@ class Card:
                 tuple(r["ref"] for r in rows),
             )
         own, free = self.own(), self.free()
-        if own is None or free is None:
+        if own is None:
+            return self._unseen(capacity)
+        if free is None:
             return None
         left = capacity - own.value - free.value
-        error = max(own.error + free.error + 4 * _HALF_MIB, capacity // 1000)
+        error = max(own.error + free.error + 4 * HALF_MIB, capacity // 1000)
         if abs(left) <= error:
             return Amount(0, error, "computed", own.refs)
         return Amount(max(left, 0), error, "computed", (*own.refs, *free.refs)) if self.event else None
 
+    def _unseen(self, capacity: int) -> Amount | None:
+        """What a text without a figure of its own process leaves, once its pool and a usual context are taken off."""
+        free, allocated, unallocated = self.free(), self.allocated(), self.unallocated()
+        if self.event is None or self.event["free_bytes"] is None or free is None or allocated is None:
+            return None
+        comm = self.comm.value if self.comm is not None else 0
+        held = allocated.value + (unallocated.value if unallocated else 0) + comm
+        left = capacity - free.value - held - CONTEXT_USUAL
+        if left < UNNAMED_SHARE * capacity:
+            return None
+        return Amount(left, CONTEXT_USUAL // 2 + free.error + allocated.error, "estimated", allocated.refs)
+
     def foreign(self) -> list[Row]:
         """Processes on the card that are not the job's: those an error text names, else those a tool lists."""
-        if self.holders or not self.pids:
+        if self.holders or not (self.pids or self.event):
             return self.holders
-        return [r for r in self.tool_processes if r["pid"] not in self.pids and r["used_bytes"] is not None]
+        own = {row["pid"] for row in self.own_rows()} | self.pids
+        return [r for r in self.tool_processes if r["pid"] not in own and r["used_bytes"] is not None]
 
     def allocated(self) -> Amount | None:
         """What the framework's tensors take."""
@@ -134,6 +197,11 @@ class Card:
                 "read",
                 (self.event["ref"],),
             )
+        if self.event is not None and self.event["allocated_bytes"] is not None:
+            reserved = self.event["reserved_bytes"]
+            if reserved is not None:
+                left = max(reserved - self.event["allocated_bytes"], 0)
+                return Amount(left, 2 * _event_error(self.event, "reserved_bytes"), "computed", (self.event["ref"],))
         step = self.step
         if step is not None and step["reserved_bytes"] is not None and step["allocated_bytes"] is not None:
             return Amount(
@@ -154,158 +222,3 @@ def _event_error(event: Row, name: str) -> int:
     size = event[name] or 0
     unit = 1 << 30 if size >= 1 << 30 else 1 << 20 if size >= 1 << 20 else 1 << 10
     return unit // 200
-
-
-def collect_cards(evidence: Evidence) -> list[Card]:
-    """One card per GPU that a tool lists or a process of the job uses, by host and index."""
-    cards = _listed_cards(evidence)
-    processes = evidence.rows("process")
-    finder = _Finder(cards, processes)
-    for process in processes:
-        if process["gpu"] is not None or process["bus_id"]:
-            card = finder.of_process(process)
-            card.pids.add(process["pid"])
-            card.rank = process["rank"] if card.rank is None else card.rank
-    _add_events(evidence, finder)
-    _add_steps(evidence, finder)
-    _add_tools(evidence, finder)
-    _add_comm(evidence, finder)
-    return sorted(cards, key=lambda c: (c.host or "", c.gpu if c.gpu is not None else 999, c.bus_id or ""))
-
-
-def _listed_cards(evidence: Evidence) -> list[Card]:
-    cards = []
-    for row in evidence.rows("gpu"):
-        card = Card(row["host"], row["gpu"], row["bus_id"], row["name"])
-        card.total_bytes, card.reserved_bytes, card.device_ref = row["total_bytes"], row["reserved_bytes"], row["ref"]
-        cards.append(card)
-    return cards
-
-
-class _Finder:
-    """Finds the card of a process, a stream or a device index; makes one that no tool listed."""
-
-    def __init__(self, cards: list[Card], processes: list[Row]) -> None:
-        self.cards = cards
-        self._by_stream = {p["stream"]: p for p in processes if p["stream"] is not None}
-        self._by_rank: dict[int, list[Row]] = defaultdict(list)
-        for process in processes:
-            if process["rank"] is not None:
-                self._by_rank[process["rank"]].append(process)
-
-    def of_process(self, process: Row) -> Card:
-        return self.find(process["host"], process["gpu"], process["bus_id"])
-
-    def find(self, host: str | None, gpu: int | None, bus_id: str | None = None) -> Card:
-        near = [c for c in self.cards if host is None or c.host is None or c.host == host]
-        for card in near:
-            if bus_id and card.bus_id == bus_id:
-                return card
-        for card in near:
-            if gpu is not None and card.gpu == gpu and (not bus_id or card.bus_id is None):
-                card.bus_id = card.bus_id or bus_id
-                return card
-        made = Card(host, gpu, bus_id)
-        self.cards.append(made)
-        return made
-
-    def process_of(self, row: Row) -> Row | None:
-        """The process that wrote a row: by its stream, else by its rank."""
-        process = self._by_stream.get(row["stream"])
-        if process is None and row["rank"] is not None and len(self._by_rank[row["rank"]]) == 1:
-            process = self._by_rank[row["rank"]][0]
-        return process
-
-    def of_row(self, row: Row, gpu: int | None) -> Card | None:
-        """The card a row of the job speaks of; None where nothing tells."""
-        process = self.process_of(row)
-        if process is not None and (process["gpu"] is not None or process["bus_id"]):
-            return self.of_process(process)
-        if gpu is not None:
-            return self.find(row["host"], gpu)
-        known = [c for c in self.cards if c.total_bytes is not None]
-        return known[0] if len(known) == 1 else None
-
-
-def _add_events(evidence: Evidence, finder: _Finder) -> None:
-    holders: dict[int, list[Row]] = defaultdict(list)
-    for row in evidence.rows("oom_holder"):
-        holders[row["event_ref"]].append(row)
-    for row in sorted(evidence.rows("oom_event"), key=lambda r: (-_known(r), r["ref"])):
-        card = finder.of_row(row, row["gpu"])
-        if card is None or card.event is not None:
-            continue
-        card.event, card.holders = row, holders[row["ref"]]
-        card.rank = row["rank"] if card.rank is None else card.rank
-
-
-def _known(event: Row) -> int:
-    """How many of the figures that the ledger needs an error text prints: a cut text has fewer."""
-    names = ("requested_bytes", "capacity_bytes", "free_bytes", "allocated_bytes", "unallocated_bytes", "own_bytes")
-    return sum(event[name] is not None for name in names)
-
-
-def _add_steps(evidence: Evidence, finder: _Finder) -> None:
-    """The last figures that the program printed before the failure, per card."""
-    with_process: set[int] = set()
-    for row in sorted(evidence.rows("memory_step"), key=lambda r: r["ref"]):
-        process = finder.process_of(row)
-        card = finder.of_row(row, None)
-        if card is None or row["allocated_bytes"] is None:
-            continue
-        if card.event is not None and card.event["stream"] == row["stream"] and row["ref"] > card.event["ref"]:
-            continue
-        if process is None and id(card) in with_process:
-            continue
-        if process is not None:
-            with_process.add(id(card))
-        card.step = row
-    for row in evidence.rows("memory_summary"):
-        if row["pool"] == "all":
-            card = finder.of_row(row, row["gpu"])
-            if card is not None:
-                card.summary[row["metric"]] = row
-
-
-def _add_tools(evidence: Evidence, finder: _Finder) -> None:
-    """Use and processes as the tools saw them: of several snapshots the one nearest to the failure."""
-    snapshots: dict[int, list[Row]] = defaultdict(list)
-    for row in evidence.rows("gpu_memory"):
-        snapshots[id(finder.find(row["host"], row["gpu"], row["bus_id"]))].append(row)
-    processes: dict[int, list[Row]] = defaultdict(list)
-    for row in evidence.rows("gpu_process"):
-        processes[id(finder.find(row["host"], row["gpu"], row["bus_id"]))].append(row)
-    for card in finder.cards:
-        rows = [r for r in snapshots[id(card)] if r["used_bytes"] is not None]
-        if not rows:
-            continue
-        card.memory = min(rows, key=lambda r: _distance(r, card.event))
-        at, tool = card.memory["at"], card.memory["tool"]
-        near = [r for r in processes[id(card)] if r["at"] == at and (r["tool"] == tool or tool is None)]
-        card.tool_processes = list({r["pid"]: r for r in near}.values())
-
-
-def _distance(memory: Row, event: Row | None) -> tuple[float, int, int]:
-    if event is not None and event["at"] is not None and memory["at"] is not None:
-        return (abs(event["at"] - memory["at"]), 0, memory["ref"])
-    return (0.0, -memory["used_bytes"], memory["ref"])
-
-
-def _add_comm(evidence: Evidence, finder: _Finder) -> None:
-    rows = {(r["host"], r["pid"]): r for r in evidence.rows("comm_memory")}
-    for process in evidence.rows("process"):
-        if process["gpu"] is None and not process["bus_id"]:
-            continue
-        card = finder.of_process(process)
-        card.communicators += process["communicators"] or 0
-        row = rows.get((process["host"], process["pid"]))
-        if row is not None:
-            refs = tuple(int(ref) for ref in row["refs"].split(",") if ref)
-            before = card.comm or Amount(0, 0, row["origin"], ())
-            card.comm = Amount(
-                before.value + row["bytes"], before.error + row["error_bytes"], row["origin"], before.refs + refs
-            )
-    nccl = evidence.has("communicator") or evidence.has("nccl_net")
-    for card in finder.cards:
-        if card.comm is None and not nccl and (card.event is not None or card.step is not None):
-            card.comm = Amount(0, 0, "computed", ())

@@ -38,7 +38,7 @@ def derive_identity(evidence: Evidence) -> None:
     processes = _from_nccl(evidence)
     _one_host(evidence, processes)
     evidence.edited()
-    owners = _stream_owners(processes)
+    owners = _stream_owners(evidence, processes)
     _from_exits(evidence, processes, owners)
     _fill(evidence, processes, owners)
     evidence.edited()
@@ -114,13 +114,26 @@ def _one_host(evidence: Evidence, processes: dict[Key, Process]) -> None:
                 )
 
 
-def _stream_owners(processes: dict[Key, Process]) -> dict[int, Process]:
-    """Streams whose NCCL lines all come from one process."""
+def _stream_owners(evidence: Evidence, processes: dict[Key, Process]) -> dict[int, Process]:
+    """Streams whose NCCL lines all come from one process.
+
+    A file in which one process alone logged is that process's, also where other lines in it bear a label: torchrun
+    marks what a rank prints itself, NCCL's lines stay bare.
+    """
     writers: dict[int, list[Process]] = defaultdict(list)
     for process in processes.values():
         for stream in process.streams:
             writers[stream].append(process)
-    return {stream: found[0] for stream, found in sorted(writers.items()) if len(found) == 1}
+    owners = {stream: found[0] for stream, found in sorted(writers.items()) if len(found) == 1}
+    files: dict[int, list[Process]] = defaultdict(list)
+    rows = evidence.rows("stream")
+    for row in rows:
+        files[row["input"]] += [p for p in writers.get(row["stream"], []) if p not in files[row["input"]]]
+    for row in rows:
+        found = files[row["input"]]
+        if row["stream"] not in writers and len(found) == 1 and row["label_rank"] in (None, found[0].rank):
+            owners[row["stream"]] = found[0]
+    return owners
 
 
 def _from_exits(evidence: Evidence, processes: dict[Key, Process], owners: dict[int, Process]) -> None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from analyzer.derive.cards import Card, collect_cards
+from analyzer.derive.card_collection import collect_cards
+from analyzer.derive.cards import CONTEXT_USUAL, Card
 from analyzer.derive.reference_run import reference_peak
 from analyzer.evidence import Evidence
 
 Row = dict[str, Any]
 
-CONTEXT_USUAL = 640 << 20
-"""A CUDA context with the modules of a framework; more than twice as much is shown as unexplained."""
 _ROUNDING = 4 << 20
 
 
@@ -53,6 +52,7 @@ def _entries(card: Card, capacity: int) -> list[Row]:
     entries: list[Row] = []
     own = card.own()
     allocated, unallocated = card.allocated(), card.unallocated()
+    other = card.other(capacity)
     if allocated:
         entries.append(
             _entry("framework_allocated", allocated.value, allocated.origin, allocated.error, allocated.refs)
@@ -82,13 +82,12 @@ def _entries(card: Card, capacity: int) -> list[Row]:
     elif allocated and card.free() is not None:
         free_ = card.free()
         assert free_ is not None
-        left = capacity - free_.value - sum(e["bytes"] for e in entries)
+        left = capacity - free_.value - sum(e["bytes"] for e in entries) - (other.value if other else 0)
         entries.extend(_rest(card, left, free_.error + sum(e["error_bytes"] for e in entries), free_.refs))
     elif own is not None:
         entries.append(
             _entry("context_and_other", own.value - (comm.value if comm else 0), "computed", own.error, own.refs)
         )
-    other = card.other(capacity) if own is not None else None
     if other is not None:
         entries.append(_entry("other_processes", other.value, other.origin, other.error, other.refs))
     free = card.free()
@@ -147,6 +146,7 @@ def _total(card: Card, entries: list[Row], peak: Row | None) -> Row:
         "note": _note(complete, gap, tolerance, size),
         "failed": card.event is not None,
         "ref": main,
+        "process": str(card.own_pid) if card.own_pid is not None else None,
         "refs": ",".join(dict.fromkeys([*refs, *([str(peak["ref"])] if peak and peak["ref"] is not None else [])])),
     }
 

@@ -9,6 +9,7 @@ from collections import defaultdict
 from statistics import median
 from typing import Any
 
+from analyzer.derive.pair_bench import pair_benches
 from analyzer.derive.rings import RingEdge, ring_edges
 from analyzer.evidence import Evidence
 
@@ -49,6 +50,11 @@ def _pairs(evidence: Evidence) -> dict[Pair, Row]:
             found = pair(row["host"], row["a"], row["b"])
             found["ref_list"].append(row["ref"])
             figures[(row["host"], found["a"], found["b"])][row["metric"]].append(row["value"])
+    _add_without_peer_access(evidence, pairs)
+    for (host, a, b), busbw, ref in pair_benches(evidence):
+        found = pair(host, a, b)
+        found["bench_gbps"] = max(busbw, found.get("bench_gbps") or 0.0)
+        found["ref_list"].append(ref)
     for key, found in figures.items():
         for metric, name in ((_LATENCY, "latency_us"), (_BANDWIDTH, "bandwidth_gbps")):
             if found[metric]:
@@ -59,6 +65,22 @@ def _pairs(evidence: Evidence) -> dict[Pair, Row]:
         row["ref"] = refs[0] if refs else None
         row["refs"] = ",".join(map(str, refs[:12]))
     return pairs
+
+
+def _add_without_peer_access(evidence: Evidence, pairs: dict[Pair, Row]) -> None:
+    """Whether the cards of a pair reach each other directly, and its figures with peer access switched off."""
+    figures: dict[tuple[Pair, str], list[float]] = defaultdict(list)
+    for row in evidence.rows("pair_measure"):
+        key = (row["host"], min(row["a"], row["b"]), max(row["a"], row["b"]))
+        if key not in pairs:
+            continue
+        if row["metric"] == "connectivity":
+            pairs[key]["connected"] = pairs[key].get("connected", True) and row["value"] > 0
+        elif row["p2p"] is not None and not row["p2p"] and row["metric"] in (_LATENCY, _BANDWIDTH) and row["value"]:
+            figures[(key, row["metric"])].append(row["value"])
+    for (key, metric), values in figures.items():
+        name = "off_latency_us" if metric == _LATENCY else "off_bandwidth_gbps"
+        pairs[key][name] = round(sum(values) / len(values), 3)
 
 
 def _add_nvlinks(evidence: Evidence, pairs: dict[Pair, Row]) -> None:
@@ -96,13 +118,13 @@ def _add_classes(rows: list[Row]) -> None:
     for row in rows:
         by_host[row["host"]].append(row)
     for found in by_host.values():
-        classes: dict[str | None, list[Row]] = defaultdict(list)
+        classes: dict[object, list[Row]] = defaultdict(list)
         for row in found:
             if row.get("latency_us") is not None or row.get("bandwidth_gbps") is not None:
-                classes[row.get("path")].append(row)
+                classes[_class(row)].append(row)
         best = _best(classes)
         for row in found:
-            same = [r for r in classes.get(row.get("path"), []) if r is not row]
+            same = [r for r in classes.get(_class(row), []) if r is not row]
             row["class_size"] = len(same)
             row["class_latency_us"] = _median(same, "latency_us")
             row["class_bandwidth_gbps"] = _median(same, "bandwidth_gbps")
@@ -111,12 +133,17 @@ def _add_classes(rows: list[Row]) -> None:
             row["nvlink_pairs"] = sum(1 for r in found if r.get("nvlinks"))
 
 
+def _class(row: Row) -> object:
+    """Pairs of one class should be alike: the same path, and both with or both without direct access."""
+    return row.get("path"), row.get("connected") is not False
+
+
 def _median(rows: list[Row], name: str) -> float | None:
     values = [row[name] for row in rows if row.get(name) is not None]
     return round(median(values), 3) if values else None
 
 
-def _best(classes: dict[str | None, list[Row]]) -> tuple[float | None, float | None]:
+def _best(classes: dict[object, list[Row]]) -> tuple[float | None, float | None]:
     """Medians of the path class with the highest bandwidth (lowest latency where no bandwidth was measured)."""
     found = [(_median(rows, "latency_us"), _median(rows, "bandwidth_gbps")) for rows in classes.values()]
     if not found:

@@ -84,7 +84,9 @@ def _kernel(evidence: Evidence) -> Iterator[Row]:
         yield _event(row, "xid", f"Xid {row['code']} on {row['bus_id']}: {row['text'] or ''}", weight)
     for row in evidence.rows("kernel_event"):
         if row["kind"] in _KERNEL_WEIGHTS:
-            yield _event(row, row["kind"], row["text"] or row["kind"], _KERNEL_WEIGHTS[row["kind"]])
+            fatal = row["kind"] == "aer" and "(fatal)" in (row["severity"] or "").lower()
+            weight = 2 if fatal else _KERNEL_WEIGHTS[row["kind"]]
+            yield _event(row, row["kind"], row["text"] or row["kind"], weight)
 
 
 def _exits(evidence: Evidence) -> Iterator[Row]:

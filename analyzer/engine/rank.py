@@ -32,7 +32,8 @@ def rank(findings: Iterable[Candidate | Finding]) -> list[Finding]:
     kept = sorted(unite(sorted(given, key=stable_order)), key=stable_order)
     edges = _edges(kept)
     explained = set().union(*edges) if edges else set()
-    final = [_judged(kept, place, edges[place], place in explained) for place in range(len(kept))]
+    aside = _beside_a_failure(kept, edges, explained)
+    final = [_judged(kept, place, edges[place], place in explained, place in aside) for place in range(len(kept))]
     return [item.finding for item in sorted(final, key=_final_order)]
 
 
@@ -69,10 +70,7 @@ def _edges(kept: Sequence[Candidate]) -> Edges:
     edges = [_explained_by(kept, place, by_cause) for place in range(len(kept))]
     ties = [{to for to in edges[place] if kept[to].support == kept[place].support} for place in range(len(kept))]
     group = components(ties)
-    return [
-        {to for to in edges[place] if to > place or group[to] != group[place]}
-        for place in range(len(kept))
-    ]
+    return [{to for to in edges[place] if to > place or group[to] != group[place]} for place in range(len(kept))]
 
 
 def _explained_by(kept: Sequence[Candidate], place: int, by_cause: dict[str, list[int]]) -> set[int]:
@@ -93,12 +91,30 @@ def _explains(one: Candidate, other: Candidate, entry: Explains) -> bool:
     return not (entry.before and a is not None and b is not None and a > b)
 
 
-def _judged(kept: Sequence[Candidate], place: int, explains: set[int], explained: bool) -> Candidate:
+def _beside_a_failure(kept: Sequence[Candidate], edges: Edges, explained: set[int]) -> set[int]:
+    """Warnings that explain no symptom while an error's symptom stays open: true, but not why the job failed."""
+    symptoms = {
+        place
+        for place, item in enumerate(kept)
+        if item.finding.cause.startswith("symptom.") and item.finding.severity == "error"
+    }
+    if not symptoms - explained:
+        return set()
+    return {
+        place
+        for place, item in enumerate(kept)
+        if item.finding.severity == "warning" and item.finding.role == "root" and not edges[place] & symptoms
+    }
+
+
+def _judged(kept: Sequence[Candidate], place: int, explains: set[int], explained: bool, aside: bool) -> Candidate:
     """The finding with its final role; ``explains`` holds declared names and, for prefixes, those found."""
     item = kept[place]
     names = {entry.cause for entry in item.explains if not entry.cause.endswith("*")}
     names |= {kept[to].finding.cause for to in explains}
-    role = "consequence" if explained and item.finding.role == "root" else item.finding.role
+    role = item.finding.role
+    if role == "root" and (explained or aside):
+        role = "consequence" if explained else "risk"
     return replace(item, finding=replace(item.finding, role=role, explains=tuple(sorted(names))))
 
 

@@ -23,6 +23,7 @@ class Line:
     """One visible line: text without launcher prefixes, and what the prefixes and the file said of it.
 
     ``at`` is seconds since the epoch (UTC), ``boot_s`` seconds since boot; ``prefix_pid`` comes from a launcher.
+    ``boots_ago`` counts the boots since a message of the kernel, where the bundle that holds it says so.
     """
 
     ref: int
@@ -33,6 +34,7 @@ class Line:
     at: float | None = None
     boot_s: float | None = None
     prefix_pid: int | None = None
+    boots_ago: int | None = None
 
 
 class Emit(Protocol):

@@ -21,6 +21,13 @@ Fields = Mapping[str, str]
 
 _FAULT_DEVICE = re.compile(r"[Dd]evice[ =]\[?([0-9a-fA-F:]+\.[0-7])")
 _DOMAIN = re.compile(r"Default domain type: *(\w+)")
+_TRANSLATES = (
+    "IOMMU enabled",
+    "Intel(R) Virtualization Technology for Directed I/O",
+    "Lazy IO/TLB flushing enabled",
+    "IO/TLB flush on unmap enabled",
+    "AMD IOMMUv2 loaded",
+)
 _RECOVERY = re.compile(r"reset failed|recovery failed|can't recover")
 _CHECKED = re.compile(r"Machine Check|APEI|event severity: (\w+)")
 _MEMORY_ERROR = re.compile(r"[0-9]+ ([CU]E) ")
@@ -80,8 +87,10 @@ class HostEvents(Session):
                 self.event(line, "iommu_fault", bus_id(device.group(1)))
         elif domain := _DOMAIN.match(text):
             self.event(line, "iommu", None, severity=domain.group(1))
-        elif text == "IOMMU enabled":
+        elif text.startswith(_TRANSLATES):
             self.event(line, "iommu", None, severity="enabled")
+        elif "Passthrough Mode" in text:
+            self.event(line, "iommu", None, severity="Passthrough")
 
     def on_hardware_error(self, f: Fields, line: Line) -> None:
         found = _CHECKED.search(f["text"])

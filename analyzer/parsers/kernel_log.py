@@ -19,6 +19,7 @@ from analyzer.parsers.base import Emit, Format, Line, Verdict
 from analyzer.parsers.kernel_host import HostEvents
 from analyzer.parsers.kernel_texts import DRIVER_TEXTS, PROBE_TEXTS, kind_of
 from analyzer.parsers.values import bus_id, integer
+from analyzer.parsers.xid_text import sxid_details, xid_details
 from analyzer.shapes import LineGrammar
 
 Fields = Mapping[str, str]
@@ -68,6 +69,7 @@ class KernelLogSession(HostEvents):
                 "pid": None if cut else integer(f.get("pid", "").strip("'")),
                 "process": None if name.startswith("<") else name or None,
                 "text": f.get("text"),
+                **xid_details(int(f["code"]), f.get("text", "")),
             },
         )
 
@@ -120,9 +122,10 @@ class KernelLogSession(HostEvents):
         self.event(line, kind, device)
 
     def on_sxid(self, f: Fields, line: Line) -> None:
-        severity = f["text"].partition(",")[0].strip()
-        if severity in ("Fatal", "Non-fatal"):
-            self.event(line, "sxid", bus_id(f["device"]), severity=severity)
+        details = sxid_details(f["text"])
+        if details is not None:
+            common = {"boot_s": line.boot_s, "bus_id": bus_id(f["device"]), "code": int(f["code"])}
+            self.emit("sxid", line, {**common, "switch": int(f["switch"]), **details})
 
     def on_switch(self, f: Fields, line: Line) -> None:
         """Known: state of an NVSwitch driver."""

@@ -44,6 +44,8 @@ NIC_TEXTS: Texts = (
     ("Link down", "nic_link_down"),
     ("Cable unplugged", "nic_link_down"),
     ("Link up", "nic_link_up"),
+    ("Cable error", "nic_fault"),
+    ("Bad or shorted cable", "nic_fault"),
     ("health", "nic_fault"),
     ("Fatal", "nic_fault"),
     ("Power budget exceeded", "nic_fault"),

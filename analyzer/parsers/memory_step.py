@@ -30,6 +30,10 @@ _DEEPSPEED = re.compile(r"(?:Max_)?(?:MA|CA)\b|CPU Virtual")
 _MIB = re.compile(r"max mem\b|GPU Total Peak")
 _BINARY = {"KB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 _ELSEWHERE = ("NCCL INFO", "NCCL WARN", "ut of memory")
+_SHAPE = re.compile(
+    r"\b(?:seq_?len|max_len|q_len|shape|bucket|resolution|length)\s*[:=]\s*(\(?[0-9]+(?:[x, ]{1,2}[0-9]+){0,5}\)?)"
+)
+_PERCENT = re.compile(r"CPU Virtual Memory:.*percent = ([0-9]{1,3}(?:\.[0-9]+)?)%")
 _LONGEST = 4000  # no line of figures is that long, even with eight ranks in it
 _LEAST_BYTES = 1 << 20
 _ALL_KEPT = 2000
@@ -103,6 +107,9 @@ class MemorySession(Session):
         }
         if "rank" in f:
             values["rank"] = int(f["rank"])
+        shape = _SHAPE.search(line.text)
+        if shape:
+            values["shape"] = shape.group(1).strip("() ")
         self._thinned(line, values)
         return None
 
@@ -125,7 +132,15 @@ class MemorySession(Session):
                 pid = line.prefix_pid if what == "pinned" else None
                 self.emit("host_memory", line, {"what": what, "bytes": figure.bytes, "pid": pid})
                 found = True
+                self._total(figure, what, line)
         return found
+
+    def _total(self, used: Size, what: str, line: Line) -> None:
+        """DeepSpeed prints use and its share of the host: their quotient is the host's memory, to a percent or so."""
+        percent = _PERCENT.search(line.text) if what == "used" else None
+        if percent and float(percent.group(1)) >= 1:
+            total = round(used.bytes * 100 / float(percent.group(1)))
+            self.emit("host_memory", line, {"what": "total", "bytes": total})
 
 
 def _figure(text: str, megatron: bool) -> Size | None:
@@ -169,7 +184,8 @@ _WEAK = (
     "eak memory",
     "eak Memory",
     "memory: ",
-    "torch alloc ",
+    " alloc ",
+    "alloc=",
     " allocated ",
     " allocated: ",
     "torch reserved ",

@@ -9,10 +9,12 @@ node-a:30113:30416 [3] misc/strongstream.cc:395 NCCL WARN Cuda failure 'unspecif
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from analyzer.parsers.base import Emit, Format, Line, Session, Verdict
 from analyzer.parsers.nccl_heads import HEADS
+from analyzer.parsers.nccl_net import NOTES, Row, read_fault, read_note
 from analyzer.parsers.nccl_warn import classify
 from analyzer.parsers.values import integer, nccl_bus_id
 from analyzer.shapes import LineGrammar
@@ -22,6 +24,7 @@ Fields = Mapping[str, str]
 _GLUED = re.compile(
     r"(?=(?<![^\s>)\]])[^\s:\[\]()<>]+:[0-9]+:[0-9]+ (?:\[-?[0-9]+\] )?(?:NCCL|\S+:[0-9]+ (?:\(\S+\) )?NCCL))"
 )
+_UNNAMED = re.compile(r"(\S+:[0-9]+:[0-9]+ \[-?[0-9]+\] (?:\S+\.cu:[0-9]+ )?)(?:INFO|WARN) ")
 _TREE = re.compile(r"\[([0-9]+)\] ?([-0-9/|>]+)")
 _NVLS_TOTAL = re.compile(r"nvlsTotalSize ([0-9]+)")
 _KNOWN_BEGINNINGS = (
@@ -45,7 +48,7 @@ _KNOWN_FORMS = re.compile(
     r"[A-Z]\w+: [0-9]+ Bytes -> Algo|[0-9]+ +: +(?:GPU|NET)/|\+ (?:PCI|NVL|SYS|NET|C2C|LOC|CPU)\[|={3,}|"
     r"(?:CPU|GPU|NIC|NET|PCI|NVS)/|(?:Algorithm|Protocol|Max NThreads) +\||"
     r"(?:Broadcast|Reduce|AllGather|ReduceScatter|AllReduce) +\||"
-    r"\w+: Affinity for GPU|(?:localRank|rank|comm|dev) \S+ "
+    r"\w+: (?:Affinity for GPU|[Cc]onnect (?:to|returned) )|(?:localRank|rank|comm|dev) \S+ "
 )
 _STATES = {
     "Init START": "start",
@@ -66,6 +69,12 @@ class NcclSession(Session):
         super().__init__(grammar, emit)
         self._seen: dict[str, set[tuple[object, ...]]] = {}
         self._calls: dict[tuple[str, str, str], list[object]] = {}
+
+    def offer(self, line: Line, called: bool) -> Verdict:
+        """NCCL 2.3 wrote INFO and WARN without its name before them."""
+        if "NCCL " not in line.text and (old := _UNNAMED.match(line.text)):
+            line = replace(line, text=f"{old.group(1)}NCCL {line.text[old.end(1) :]}")
+        return super().offer(line, called)
 
     def unread(self, line: Line) -> Verdict:
         """Two messages glued into one line, or one behind other text, are read apart."""
@@ -143,7 +152,8 @@ class NcclSession(Session):
         )
 
     def on_comm_layout(self, f: Fields, line: Line) -> None:
-        """Known, carries nothing that the init line lacks."""
+        """Of what the init line lacks, the number of hosts."""
+        self.emit("nccl_layout", line, _thread(f) | {"what": "nodes", "value": int(f["nodes"])})
 
     def on_order(self, f: Fields, line: Line) -> None:
         ranks = " ".join(f["order"].split())
@@ -247,6 +257,8 @@ class NcclSession(Session):
     def on_note(self, f: Fields, line: Line) -> Verdict | None:
         """Known by how it begins; of these only what tells of a fault becomes a row."""
         text = _message(line.text).lstrip()
+        if text.startswith(NOTES):
+            self._network(f, line, read_note(text))
         if text.startswith(_KNOWN_BEGINNINGS) or _KNOWN_FORMS.match(text):
             if "fail" in text or "error" in text.lower():
                 fault = classify(text)
@@ -256,7 +268,17 @@ class NcclSession(Session):
         return Verdict.UNREAD
 
     def on_warn(self, f: Fields, line: Line) -> None:
-        self._message(f, line, "WARN", f.get("text", ""))
+        text = f.get("text", "")
+        self._message(f, line, "WARN", text)
+        self._network(f, line, read_fault(text))
+
+    def _network(self, f: Fields, line: Line, rows: Iterable[Row]) -> None:
+        """Rows about the network; of repeated attempts to connect only the first is kept."""
+        for table, values in rows:
+            if values.get("kind") == "connect_retry" and self._repeated(f["pid"], ("retry", *values.values())):
+                continue
+            own = _thread(f) if table == "network_event" else _who(f)
+            self.emit(table, line, own | values)
 
     def _message(self, f: Fields, line: Line, level: str, text: str) -> None:
         fault = classify(text)
@@ -311,15 +333,29 @@ def _tree_edge(text: str) -> tuple[int, int, str] | None:
         return None
 
 
+_OLD = (
+    "] INFO NET ",
+    "] INFO NET/",
+    "] INFO Ring ",
+    "] INFO init.cu",
+    "] INFO CUDA Dev",
+    "] INFO comm 0x",
+    "] INFO Using",
+    "] transport/",
+    "] init.cu:",
+    "] bootstrap.cu:",
+)
+"""How the lines of NCCL 2.3 are told from those of other programs."""
+
 FORMAT = Format(
     name="nccl-log",
     grammar="nccl_log",
-    literals=("NCCL INFO", "NCCL WARN", "NCCL version", "NCCL TRACE", "NCCL CALL", "NCCL ABORT"),
+    literals=("NCCL INFO", "NCCL WARN", "NCCL version", "NCCL TRACE", "NCCL CALL", "NCCL ABORT", *_OLD),
     session=NcclSession,
     title="NCCL debug log",
     command="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,P2P,NET,ALLOC,NVLS",
     versions="NCCL 2.4 to 2.30",
     blocks=False,
     anchor="NCCL INFO",
-    weak_literals=frozenset({"NCCL version"}),
+    weak_literals=frozenset({"NCCL version", *_OLD}),
 )

@@ -58,6 +58,8 @@ class NcclTestsSession(Session):
         verdict = super().offer(line, called)
         if verdict is Verdict.TAKEN:
             self._waited = 0
+        elif line.text.strip():
+            self._send_row()  # another program took over: figures that follow are not of this row
         return verdict
 
     def _between(self, line: Line) -> Verdict:
@@ -72,8 +74,9 @@ class NcclTestsSession(Session):
         return Verdict.UNREAD
 
     def close(self) -> None:
-        """Sends a row whose end is missing, as far as it goes."""
+        """Sends a row whose end is missing, as far as it goes; the next table may be of another test."""
         self._send_row()
+        self._tool, self._told = None, False
         super().close()
 
     def _begin(self) -> None:

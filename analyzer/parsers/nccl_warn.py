@@ -26,6 +26,8 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("ipc_failed", r"cudaIpc\w+ failed|failed to open CUDA IPC handle|failed to peer with device"),
     ("no_interface", r"no socket interface found|no interface found|No IP interface found|no device found matching"),
     ("version_mismatch", r"Mismatched NCCL version|Incompatible NCCL versions"),
+    ("address_family", r"neither AF_INET"),
+    ("topology_unknown", r"Failed to find reverse path|Could not find NVLink|Unknown GPU|unsupported compute cap"),
     ("truncated", r"[Mm]essage truncated"),
     ("rank_count_mismatch", r"mismatch in rank count|has already checked in"),
     ("wrong_magic", r"wrong (?:magic|type)"),

@@ -18,6 +18,7 @@ _DEVICE = {
     ("compute_mode",): "compute_mode",
 }
 _MEMORY = {"total": "total_bytes", "reserved": "reserved_bytes", "used": "used_bytes", "free": "free_bytes"}
+_SLICE: dict[Path, str] = {("gpu_instance_id",): "gpu_instance", ("compute_instance_id",): "compute_instance"}
 _PROCESS = {"type": "kind", "name": "name", "used_gpu_memory": "used_bytes"}
 
 
@@ -33,6 +34,7 @@ class Gpu:
     memory_line: Line | None = None
     processes: list[tuple[Line, dict[str, object]]] = field(default_factory=list)
     rows: list[tuple[str, Line, dict[str, object]]] = field(default_factory=list)
+    slices: list[tuple[Line, dict[str, object]]] = field(default_factory=list)
     faults: set[str] = field(default_factory=set)
     complete: bool = False
 
@@ -46,6 +48,9 @@ class Gpu:
             return
         if path[0] == "processes":
             self._process(path, text, line)
+            return
+        if path[0] == "mig_device":
+            self._slice(path, text, line)
             return
         if absent(text):
             return
@@ -72,6 +77,17 @@ class Gpu:
                 self.memory["error_bytes"] = figure.error
                 self.memory_line = self.memory_line or line
 
+    def _slice(self, path: Path, text: str, line: Line) -> None:
+        """One field of a MIG device; its memory is called shared where it has compute instances of its own."""
+        if path[1:] == ("index",):
+            self.slices.append((line, {"slice": integer(text)}))
+        elif self.slices and path[1:] in _SLICE:
+            self.slices[-1][1][_SLICE[path[1:]]] = integer(text)
+        elif self.slices and len(path) == 3 and path[1].endswith("fb_memory_usage") and path[2] in _MEMORY:
+            figure = size(text)
+            if figure is not None:
+                self.slices[-1][1][_MEMORY[path[2]]] = figure.bytes
+
     def _process(self, path: Path, text: str, line: Line) -> None:
         key = path[-1]
         self.complete = True
@@ -96,6 +112,8 @@ class Gpu:
             emit("gpu_memory", self.memory_line, {**common, **self.memory, "tool": TOOL})
         for line, values in self.processes:
             emit("gpu_process", line, {**common, **values, "tool": TOOL})
+        for line, values in self.slices:
+            emit("mig_device", line, {**common, **values, "tool": TOOL})
         for table, line, values in self.rows:
             emit(table, line, {**common, **values})
 

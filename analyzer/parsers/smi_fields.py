@@ -14,6 +14,8 @@ _KEPT = (
     "addressing_mode",
     "applications_clocks.",
     "bar1_memory_usage.",
+    "c2c_mode",
+    "capabilities.",
     "clocks.",
     "clocks_event_reasons.",
     "clocks_event_reasons_counters.",

@@ -1,11 +1,12 @@
-r"""NVLink state of ``nvidia-smi nvlink -s``, its error counters (``-e``), and the list of ``nvidia-smi -L``.
+r"""NVLinks of ``nvidia-smi nvlink``: state (``-s``), counters (``-e``, ``-ec``), far ends (``-p``, ``-R``); ``-L``.
 
     GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-00000000-1111-2222-3333-444444444444)
     \t Link 0: 25 GB/s
     \t Link 1: <inactive>
     \t Link 0: CRC Errors: 0
+    \t Link 0: Remote Device 00000000:C9:00.0: Link 8
 
-Both commands print the same line for a GPU; the lines behind it tell which one it was.
+All these commands print the same line for a GPU; the lines behind it tell which one it was.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 
 from analyzer.parsers.base import Emit, Format, Line, Session, Verdict
 from analyzer.parsers.smi_fields import part
+from analyzer.parsers.values import bus_id, integer
 from analyzer.shapes import LineGrammar
 
 Fields = Mapping[str, str]
@@ -27,6 +29,7 @@ class SmiNvlinkSession(Session):
     def __init__(self, grammar: LineGrammar, emit: Emit) -> None:
         super().__init__(grammar, emit)
         self._gpu: int | None = None
+        self._link_of_lanes: int | None = None
         self._waiting: tuple[Line, dict[str, object]] | None = None
         self._strange = 0
 
@@ -55,8 +58,13 @@ class SmiNvlinkSession(Session):
         self.open = True
 
     def on_mig(self, f: Fields, line: Line) -> Verdict | None:
-        """Known: a slice of the GPU above it."""
-        return None if self.open else Verdict.LEFT
+        """A slice of the GPU above it."""
+        if not self.open or self._gpu is None:
+            return Verdict.LEFT
+        self._strange = 0
+        values = {"gpu": self._gpu, "slice": int(f["slice"]), "profile": f["profile"], "uuid": f["uuid"]}
+        self.emit("mig_device", line, {**values, "tool": "nvidia-smi -L"})
+        return None
 
     def on_speed(self, f: Fields, line: Line) -> Verdict | None:
         return self._link(line, int(f["link"]), True, float(f["speed"]))
@@ -89,8 +97,36 @@ class SmiNvlinkSession(Session):
             self.emit("gpu_health", line, values)
         return None
 
+    def on_remote(self, f: Fields, line: Line) -> Verdict | None:
+        """The other end of a link (``-p``, ``-R``)."""
+        if self._gpu is None:
+            return Verdict.LEFT
+        self._send("nvidia-smi nvlink")
+        self._strange = 0
+        values: dict[str, object] = {"gpu": self._gpu, "link": int(f["link"]), "remote_bus_id": bus_id(f["remote"])}
+        values |= {"remote_kind": f.get("kind"), "remote_link": integer(f.get("far"))}
+        self.emit("link_remote", line, values)
+        return None
+
+    def on_lanes(self, f: Fields, line: Line) -> Verdict | None:
+        """The head of the lanes of a link."""
+        if self._gpu is None:
+            return Verdict.LEFT
+        self._link_of_lanes, self._strange = int(f["link"]), 0
+        return None
+
+    def on_lane(self, f: Fields, line: Line) -> Verdict | None:
+        """CRC errors of one lane (``-ec``), below the line that names the link."""
+        if self._gpu is None or self._link_of_lanes is None:
+            return Verdict.LEFT
+        self._strange = 0
+        field = f"nvlink.link_{self._link_of_lanes}.crc_errors_lane_{f['lane']}"
+        values = {"gpu": self._gpu, "field": field, "text": f["value"], "value": float(f["value"])}
+        self.emit("gpu_health", line, values)
+        return None
+
     def on_detail(self, f: Fields, line: Line) -> Verdict | None:
-        """Known: capabilities, remote devices and throughput of a link."""
+        """Known: capabilities and throughput of a link."""
         if self._gpu is None:
             return Verdict.LEFT
         self._send("nvidia-smi nvlink")

@@ -28,8 +28,11 @@ from analyzer.sources.stamp import named_seconds
 Fields = Mapping[str, str]
 
 TOOL = "nvidia-smi"
+_MODELS = ("WDDM", "TCC", "MCDM")  # Windows prints the driver model where Linux has the persistence mode
 _FAULT = re.compile(r"ERR!|GPU is lost|Unknown Error|GPU requires reset")
+_USE = re.compile(r"(?:\s([0-9]{1,3})C)(?:\s+(P[0-9]{1,2}))?(?:\s+([0-9]{1,4})W\s*/\s*([0-9]{1,4})W)?")
 _MODES = {"E. Process": "Exclusive_Process", "E. Thread": "Exclusive_Thread"}
+_PERSISTENCE = {"On": "Enabled", "Off": "Disabled"}
 _DATE_LINES = 3  # between the date and the head of the table
 _YEARS = tuple(f" {year}       " for year in range(2016, 2036))  # the date line is padded with blanks
 
@@ -92,6 +95,13 @@ class SmiTableSession(Session):
         self._faults = set()
         name = f.get("card", "").rpartition(" ")[0].strip()
         self._gpu = (line, {} if not name or _FAULT.search(name) else {"name": name})
+        mode = _PERSISTENCE.get(f.get("card", "").rpartition(" ")[2])
+        if mode:
+            self.emit("gpu_health", line, {**self._at, **self._where, "field": "persistence_mode", "text": mode})
+        model = f.get("card", "").rpartition(" ")[2]
+        if model in _MODELS:
+            values = {**self._where, "field": "driver_model.current", "text": model}
+            self.emit("gpu_health", line, {**self._at, **values})
         self._fault(line)
 
     def on_use(self, f: Fields, line: Line) -> Verdict | None:
@@ -107,8 +117,26 @@ class SmiTableSession(Session):
         if used is not None:
             memory = {"used_bytes": used.bytes, "error_bytes": used.error, "tool": TOOL}
             self.emit("gpu_memory", line, {**self._at, **self._where, **memory})
+        self._health(f["left"], line)
         self._fault(line)
         return None
+
+    def _health(self, text: str, line: Line) -> None:
+        """Temperature, performance state, power and its limit."""
+        found = _USE.search(f" {text}")
+        if found is None:
+            return
+        degrees, state, draw, limit = found.groups()
+        self._reading(line, "temperature.gpu_current_temp", f"{degrees} C", degrees)
+        if state:
+            self._reading(line, "performance_state", state, None)
+        if draw:
+            self._reading(line, "gpu_power_readings.average_power_draw", f"{draw} W", draw)
+            self._reading(line, "gpu_power_readings.current_power_limit", f"{limit} W", limit)
+
+    def _reading(self, line: Line, field: str, text: str, value: str | None) -> None:
+        values = {"field": field, "text": text, "value": float(value) if value else None}
+        self.emit("gpu_health", line, {**self._at, **self._where, **values})
 
     def on_mig(self, f: Fields, line: Line) -> Verdict | None:
         if self._gpu is None:
@@ -164,8 +192,18 @@ class SmiTableSession(Session):
         return self._known()
 
     def on_mig_device(self, f: Fields, line: Line) -> Verdict | None:
-        """Known: a slice of a card, whose memory is part of the card's."""
-        return self._known()
+        """A slice of a card: card, GPU instance, compute instance, number; its memory is part of the card's."""
+        if not self.open:
+            return Verdict.LEFT
+        gpu, instance, compute, number = (int(part) for part in f["mig_ids"].split())
+        values: dict[str, object] = {"gpu": gpu, "bus_id": self._bus.get(gpu), "slice": number, "tool": TOOL}
+        values |= {"gpu_instance": instance, "compute_instance": compute}
+        used, total = size(f["used"]), size(f["total"])
+        values["used_bytes"] = used.bytes if used else None
+        values["total_bytes"] = total.bytes if total else None
+        values["free_bytes"] = total.bytes - used.bytes if used and total else None
+        self.emit("mig_device", line, {**self._at, **values})
+        return None
 
     def on_mig_rest(self, f: Fields, line: Line) -> Verdict | None:
         return self._known()

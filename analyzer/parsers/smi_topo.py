@@ -92,8 +92,11 @@ class SmiTopoSession(Session):
         return None
 
     def on_nic(self, f: Fields, line: Line) -> Verdict | None:
-        """Known: the name of a NIC; the matrix keeps its number."""
-        return None if self.open else Verdict.LEFT
+        """The name of a NIC; the matrix keeps its number."""
+        if not self.open:
+            return Verdict.LEFT
+        self.emit("topo_nic", line, {"nic": f["nic"], "device": f["name"].strip()})
+        return None
 
     def _send(self) -> None:
         order = [*self._devices, *(label for label in self._rows if label not in self._devices)]

@@ -29,6 +29,7 @@ _KNOWN = re.compile(
 )
 _BYTES = re.compile(r"\b([0-9]+) bytes|\bsize ([0-9]+)\b")
 _PEER = re.compile(r"remote peer (\S+)|remote=(\[[^\]]+\]:[0-9]+)|<([0-9.:a-f]+)> failed")
+_LATE = re.compile(r"Ranks? ([0-9, ]+?) failed to pass monitoredBarrier")
 _OTHERS = ("Traceback", "Exception raised from", "frame #", "terminate called", "[W", "[E", "[I")
 _NCCL_LINES = 8
 _TEXT_CAP = 600
@@ -135,7 +136,9 @@ class DistributedSession(Session):
     def on_gloo_timeout(self, f: Fields, line: Line) -> Verdict | None:
         if "gloo" not in line.text and "onitoredBarrier" not in line.text:
             return Verdict.LEFT
-        self._error("gloo_timeout", line, where(f, line) | _seconds(f) | {"peer": f.get("peer")})
+        late = _LATE.search(line.text)
+        peer = late.group(1).replace(" ", "").strip(",") if late else f.get("peer")
+        self._error("gloo_timeout", line, where(f, line) | _seconds(f) | {"peer": peer})
         return None
 
     def on_gloo_closed(self, f: Fields, line: Line) -> Verdict | None:

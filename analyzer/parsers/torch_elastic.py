@@ -32,7 +32,7 @@ _SIGNAL = re.compile(r"Signal ([0-9]+) ")
 _ARGUMENT = re.compile(r"'([^']*)'")
 _LOCAL_RANK = re.compile(r"--local[_-]rank[= ](?:', ')?([0-9]+)")
 _SHELL = frozenset({130, 131, 132, 133, 134, 135, 136, 137, 139, 143})  # 128 and the signal
-_SIGNALS = {
+SIGNALS = {
     "SIGHUP": 1,
     "SIGINT": 2,
     "SIGQUIT": 3,
@@ -170,7 +170,7 @@ class ElasticSession(Session):
         self._send(line, "torchelastic", _at(f, line) | {"pid": integer(f.get("pid")), "signal": signal})
 
     def on_killing(self, f: Fields, line: Line) -> None:
-        self._send(line, "launcher", {"pid": int(f["pid"]), "signal": _SIGNALS["SIGTERM"]})
+        self._send(line, "launcher", {"pid": int(f["pid"]), "signal": SIGNALS["SIGTERM"]})
 
     def on_return(self, f: Fields, line: Line) -> None:
         self._send(line, "launcher", _command(f["command"]) | {"code": int(f["code"])})
@@ -188,11 +188,11 @@ class ElasticSession(Session):
             self._send(line, "dataloader", {"pid": int(pid), "signal": signal})
 
     def on_shm(self, f: Fields, line: Line) -> None:
-        self._send(line, "dataloader", {"signal": _SIGNALS["SIGBUS"]})
+        self._send(line, "dataloader", {"signal": SIGNALS["SIGBUS"]})
 
 
 def _number(signal: str) -> int | None:
-    return _SIGNALS.get(signal.removeprefix("Signals."))
+    return SIGNALS.get(signal.removeprefix("Signals."))
 
 
 def _at(f: Fields, line: Line) -> dict[str, object]:

@@ -26,6 +26,9 @@ from analyzer.shapes import LineGrammar, shape_of
 Fields = Mapping[str, str]
 
 _FRAMES = 3
+_CALLS = 40
+_CODE = 3
+_CODE_CAP = 160
 _MESSAGE_CAP = 1000
 _FOREIGN_LIMIT = 16  # lines of other programs in a row
 _HEAD = "Traceback (most recent call last):"
@@ -43,6 +46,8 @@ class TracebackSession(Session):
     def __init__(self, grammar: LineGrammar, emit: Emit) -> None:
         super().__init__(grammar, emit)
         self._frames: deque[str] = deque(maxlen=_FRAMES)
+        self._calls: deque[str] = deque(maxlen=_CALLS)
+        self._code: deque[str] = deque(maxlen=_CODE)
         self._base = 0
         self._indent = ""
         self._lead = ""
@@ -61,6 +66,8 @@ class TracebackSession(Session):
                 return Verdict.LEFT
             if len(self._indent) > self._base and (not self._lead or text is not line.text):
                 self._foreign = 0
+                if bare.strip("^~ ") and not bare.startswith("[Previous line"):
+                    self._code.appendleft(bare[:_CODE_CAP])
                 return Verdict.TAKEN
         verdict = super().offer(replace(line, text=text.lstrip(" \t|")), called)
         if verdict is Verdict.LEFT and self.open:
@@ -97,6 +104,8 @@ class TracebackSession(Session):
 
     def _end(self) -> None:
         self._frames.clear()
+        self._calls.clear()
+        self._code.clear()
         self._maybe, self._lead, self._base, self._foreign, self.open = None, "", 0, 0, False
 
     def on_head(self, f: Fields, line: Line) -> None:
@@ -111,6 +120,7 @@ class TracebackSession(Session):
         self._foreign = 0
         place = "/".join(f["path"].strip('"').replace("\\", "/").rsplit("/", 2)[-2:])
         self._frames.appendleft(f"{place}:{f['number']} {f.get('function', '')}".rstrip())
+        self._calls.appendleft(f"{place.rpartition('/')[2].removesuffix('.py')}.{f.get('function', '').strip() or '?'}")
         return None
 
     def on_chain(self, f: Fields, line: Line) -> None:
@@ -131,7 +141,10 @@ class TracebackSession(Session):
 
     def _send(self, line: Line, name: str, text: str | None, frames: str | None) -> None:
         message = (text or "").strip()[:_MESSAGE_CAP]
-        self.emit("exception", line, {"type": name, "message": message or None, "frames": frames})
+        values = {"type": name, "message": message or None, "frames": frames}
+        if frames:
+            values |= {"calls": " ".join(self._calls), "code": " < ".join(self._code) or None}
+        self.emit("exception", line, values)
 
     def on_terminate(self, f: Fields, line: Line) -> None:
         kind = f.get("kind", "").strip("'")

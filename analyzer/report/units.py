@@ -106,8 +106,13 @@ def iso_utc(at: float | None) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+_YEARLESS_S = 366 * 86400.0
+
+
 def moment(at: float | None, clock: str = "wall") -> str:
     """A time for readers: UTC, or seconds since boot for an early reading of a boot clock; ``undated`` without one."""
+    if at is not None and clock in ("wall", "after") and 0 <= at < _YEARLESS_S:
+        return f"{iso_utc(at) or ''}".replace("T", " ").replace("Z", "").removeprefix("1970-") + ", year not printed"
     if at is not None and clock == "after":
         return f"after {moment(at)}"
     if at is not None and clock != "wall" and abs(at) < _BOOT_LIMIT_S:

@@ -5,6 +5,7 @@ Knows files, compression, encodings, terminal codes and launcher prefixes; knows
 
 from __future__ import annotations
 
+from analyzer.sources.bug_report import BugReport, about_dump
 from analyzer.sources.clean import clean
 from analyzer.sources.discover import Job, expand
 from analyzer.sources.limits import Limits
@@ -19,10 +20,12 @@ __all__ = [
     "BLOCK",
     "LINE_CAP",
     "Block",
+    "BugReport",
     "Job",
     "Limits",
     "Member",
     "Prefixed",
+    "about_dump",
     "blocks",
     "clean",
     "cut_points",

@@ -27,6 +27,9 @@ _COMMAND = (
 )
 _OPTION = r"(?:[-_](?:route|rule|addr|address|link|br|topo|nvlink|p2p|tv|vvv?|[a-z]))?"
 _HOST_LAST = re.compile(rf"{_COMMAND}{_OPTION}[-_.]({HOST_WORD})", re.IGNORECASE)
+_SOS = re.compile(
+    r"(?:^|/)sosreport-([A-Za-z0-9][\w.-]{0,80}?)(?:-\d{5,20})?-(?:\d{4}-\d\d-\d\d-[a-z0-9]{4,12}|\d{14})(?:[./]|$)"
+)
 _SUFFIXES = re.compile(r"(?:\.(?:log|txt|out|err|gz|zst|json|csv|xml))+$", re.IGNORECASE)
 
 
@@ -56,8 +59,14 @@ def name_rank(name: str) -> int | None:
 
 
 def name_host(name: str) -> str | None:
-    """The host that a name states: ``node07.log``, ``node07-dmesg.txt``, ``dmesg-node07.txt``, or the folder above."""
-    *folders, base = _posix(name).split("/")
+    """The host that a name states: ``node07.log``, ``node07-dmesg.txt``, ``dmesg-node07.txt``, or the folder above.
+
+    Inside a sosreport it is the host that the report is named after (``sosreport-node07-2025-03-14-abcdefg``).
+    """
+    posix = _posix(name)
+    if "sosreport-" in posix and (sos := _SOS.search(posix)):
+        return sos.group(1).partition(".")[0]
+    *folders, base = posix.split("/")
     stem = _SUFFIXES.sub("", base)
     for pattern in (_HOST_LAST, _HOST, _HOST_FIRST):
         found = pattern.fullmatch(stem)

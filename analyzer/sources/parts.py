@@ -9,6 +9,7 @@ from typing import IO
 from analyzer.model import Problem
 from analyzer.sources.discover import STDIN, Job
 from analyzer.sources.encoding import encoding_of
+from analyzer.sources.journal import is_journal
 from analyzer.sources.limits import MIB, StreamFault
 from analyzer.sources.magic import HEAD, binary_kind, container_of
 from analyzer.sources.member import Member
@@ -30,7 +31,7 @@ def cut_points(job: Job, count: int, quiet: Callable[[bytes], bool]) -> list[int
         with open(job.path, "rb", 0) as file:
             head = file.read(HEAD)
             encoding, mark = encoding_of(head)
-            if container_of(head) or encoding or mark or binary_kind(head):
+            if container_of(head) or encoding or mark or binary_kind(head) or is_journal(head):
                 return []
             for number in range(1, count):
                 point = _near(file, job.size * number // count, quiet)

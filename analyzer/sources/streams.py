@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING
 from analyzer.model import Problem
 from analyzer.sources.discover import STDIN, Job
 from analyzer.sources.inflate import GzipInflater, ZstdInflater
+from analyzer.sources.journal import JournalLines, is_journal
 from analyzer.sources.limits import Budget, LimitReached, Limits, StreamFault
 from analyzer.sources.magic import container_of
 from analyzer.sources.member import Member
@@ -73,7 +74,7 @@ class _Walk:
     def _unpack(self, outer: Member, depth: int) -> Iterator[Member]:
         kind = container_of(outer.peek())
         if kind is None:
-            yield outer
+            yield self._as_text(outer)
         elif kind == "zip" and outer.name.lower().endswith(_ZIP_OF_ANOTHER_KIND):
             self._report(outer.name, "binary file (zip with a format of its own), not read")
         elif depth >= self._budget.limits.depth:
@@ -86,6 +87,12 @@ class _Walk:
                 yield from self._unpack(inner, depth + 1)
         else:
             yield from self._archive(outer, kind, depth)
+
+    def _as_text(self, outer: Member) -> Member:
+        """The journal in a machine form becomes text; everything else stays."""
+        if not is_journal(outer.peek()):
+            return outer
+        return Member(outer.name, JournalLines(outer), outer.size, self._fault)
 
     def _inflated(self, outer: Member, kind: str) -> Member | None:
         try:

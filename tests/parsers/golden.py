@@ -32,7 +32,7 @@ def rows_of(scan: Scan) -> dict[str, list[dict[str, object]]]:
     """The rows of every table as mappings without the columns that are NULL."""
     found: dict[str, list[dict[str, object]]] = {}
     for table, rows in sorted(scan.rows.items()):
-        if table != "stream":
+        if table not in ("stream", "last_line"):
             names = TABLES[table].names
             found[table] = [
                 {n: v for n, v in zip(names, row, strict=True) if v is not None and n not in _HIDDEN} for row in rows
