@@ -24,6 +24,7 @@ _LIVE_SHARE = 0.6
 _STRAIGHT = 0.97
 _LEAST_RISE = 0.15
 _LEAST_POINTS = 5
+_LARGE_REQUEST = 0.01
 _COPIED = (
     *("host", "gpu", "bus_id", "rank", "capacity_bytes", "allocated_bytes", "unallocated_bytes", "comm_bytes"),
     *("comm_origin", "communicators", "other_bytes", "allowed_bytes", "peak_allocated_bytes", "ref", "process"),
@@ -67,7 +68,7 @@ class _View:
         for row in self.trends[event["stream"]]:
             rise = row["last_bytes"] - row["first_bytes"]
             straight = row["points"] >= _LEAST_POINTS and row["r2"] >= _STRAIGHT and rise >= _LEAST_RISE * capacity
-            if straight and row["last_bytes"] >= 1.5 * row["first_bytes"]:
+            if straight and row["last_bytes"] >= 1.5 * row["first_bytes"] and not _asked_for(event, row, capacity):
                 return int(rise)
         for row in self.free[split_ref(event["ref"])[0]]:
             steady = row["fall_bytes"] > 0 and row["spread_bytes"] <= 0.2 * row["fall_bytes"]
@@ -126,6 +127,13 @@ def _shortfall(row: Row, at: float | None, event: Row | None, view: _View) -> Ro
         "weights_bytes": weights,
         "at": at,
     }
+
+
+def _asked_for(event: Row, trend: Row, capacity: int) -> bool:
+    """Whether the rise of a step is the request itself: a program that takes a large piece each time leaks nothing."""
+    requested = event.get("requested_bytes") or 0
+    large = requested >= _LARGE_REQUEST * capacity
+    return large and abs(requested - trend["slope_bytes_per_step"]) <= 0.1 * requested
 
 
 def _demand(row: Row, requested: int | None, outside: int | None) -> int | None:

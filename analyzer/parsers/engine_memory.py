@@ -23,7 +23,7 @@ Fields = Mapping[str, str]
 
 _BATCH = re.compile(r"bs=([0-9]+) avail_mem=" + FIGURE)
 _DEVICE = re.compile(r"^\s*(?:cuda|hip|xpu)?:?([0-9]+)\b")
-_ENGINES = {"Capture ": "sglang", "Load ": "sglang", "KV C": "sglang", "Memory pool": "sglang", "The server": "sglang", "Not e": "sglang"}
+_SGLANG = ("Capture ", "Load ", "KV Cache", "Memory pool", "The server", "Not enough")
 _TGI = ("Free memory before", "Free memory after", "Total memory used")
 
 
@@ -41,7 +41,7 @@ class EngineSession(Session):
         rows = read_figures(phrase, rest)
         if not rows:
             return Verdict.LEFT
-        engine = next((name for head, name in _ENGINES.items() if phrase.startswith(head)), "vllm")
+        engine = "sglang" if phrase.startswith(_SGLANG) else "vllm"
         if phrase.startswith(("Loading ", "Starting")):
             engine = ""
         if phrase.startswith(_TGI):

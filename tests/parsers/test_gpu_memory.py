@@ -78,12 +78,15 @@ def test_a_failed_try_that_the_allocator_calls_harmless_is_no_event() -> None:
 
 
 def test_the_same_failure_is_one_event() -> None:
-    line = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 20.00GiB (rounded to 21474836480) requested by op"
+    line = (
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 20.00GiB (rounded to 21474836480) requested by op"
+    )
     assert len(rows("\n".join([line] * 9), xla_memory)["oom_event"]) == 1
 
 
 @pytest.mark.parametrize(
-    "text", ["feel free to use 3 GPUs", "free shipping for 10 GB", "disk free: 3 GB", "free memory of the host mem: 3 GB"]
+    "text",
+    ["feel free to use 3 GPUs", "free shipping for 10 GB", "disk free: 3 GB", "free memory of the host mem: 3 GB"],
 )
 def test_prose_is_not_free_memory(text: str) -> None:
     assert "free_memory" not in rows(text, free_memory)
@@ -155,7 +158,11 @@ def test_a_pickle_that_wants_to_run_code_is_refused(tmp_path: Path) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200))
 def test_no_pickle_raises_more_than_a_document_error(noise: bytes) -> None:
-    for data in (b"\x80\x04" + noise, pickle.dumps({"segments": noise}), pickle.dumps([{"total_size": noise, "blocks": [noise]}])):
+    for data in (
+        b"\x80\x04" + noise,
+        pickle.dumps({"segments": noise}),
+        pickle.dumps([{"total_size": noise, "blocks": [noise]}]),
+    ):
         try:
             read_snapshot(data)
         except DocumentError:
