@@ -43,7 +43,7 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 score: $(STAMP)
 	@test -f '$(SHARED)/tools/score.py' && test -d '$(SHARED)/incidents' || \

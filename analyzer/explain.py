@@ -67,7 +67,8 @@ def _xid(kind: str, number: str) -> Iterator[str]:
     for row in found:
         yield f"{row['kind']} {row['code']} {row['mnemonic']}"
         yield f"  {row['meaning']}"
-        yield f"  origin {row['origin'].replace('|', ' or ')}, {row['severity']}, action {row['action'].replace('_', ' ')}"
+        origin, action = row["origin"].replace("|", " or "), row["action"].replace("_", " ")
+        yield f"  origin {origin}, {row['severity']}, action {action}"
         if row["follower"] == "1":
             yield "  It usually only follows another event: look for what stands before it."
 

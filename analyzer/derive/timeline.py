@@ -13,7 +13,7 @@ from analyzer.evidence import Evidence
 
 Row = dict[str, Any]
 
-FOLLOWER_XIDS = frozenset({43, 45, 137, 154})
+FOLLOWER_XIDS = frozenset({43, 45, 108, 137, 144, 145, 146, 147, 148, 150, 154})
 _FOLLOWER_WARNS = frozenset({"remote_closed", "recv_failed", "proxy_failed", "aborted"})
 _KERNEL_WEIGHTS = {
     "aer": 1,
@@ -82,6 +82,9 @@ def _kernel(evidence: Evidence) -> Iterator[Row]:
     for row in evidence.rows("xid"):
         weight = 0 if row["code"] in FOLLOWER_XIDS else 2
         yield _event(row, "xid", f"Xid {row['code']} on {row['bus_id']}: {row['text'] or ''}", weight)
+    for row in evidence.rows("sxid"):
+        if row["severity"] == "Fatal":
+            yield _event(row, "sxid", f"SXid {row['code']} on {row['bus_id']}: {row['text'] or ''}", 1)
     for row in evidence.rows("kernel_event"):
         if row["kind"] in _KERNEL_WEIGHTS:
             fatal = row["kind"] == "aer" and "(fatal)" in (row["severity"] or "").lower()

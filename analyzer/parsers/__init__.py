@@ -21,8 +21,8 @@ from analyzer.parsers.host_memory import FORMAT as HOST_MEMORY
 from analyzer.parsers.host_net import FORMAT as HOST_NET
 from analyzer.parsers.host_pair import FORMAT as HOST_PAIR
 from analyzer.parsers.host_setup import FORMAT as HOST_SETUP
-from analyzer.parsers.ib_port import FORMAT as IB_PORT
 from analyzer.parsers.hwloc_xml import FORMAT as HWLOC_XML
+from analyzer.parsers.ib_port import FORMAT as IB_PORT
 from analyzer.parsers.kernel_log import FORMAT as KERNEL_LOG
 from analyzer.parsers.kernel_oom import FORMAT as KERNEL_OOM
 from analyzer.parsers.kubernetes import FORMAT as KUBERNETES
@@ -34,9 +34,9 @@ from analyzer.parsers.memory_step import FORMAT as MEMORY_STEP
 from analyzer.parsers.nccl_log import FORMAT as NCCL_LOG
 from analyzer.parsers.nccl_ras import FORMAT as NCCL_RAS
 from analyzer.parsers.nccl_tests import FORMAT as NCCL_TESTS
+from analyzer.parsers.nccl_xml import FORMAT as NCCL_XML
 from analyzer.parsers.nvbandwidth import FORMAT as NVBANDWIDTH
 from analyzer.parsers.other_oom import FORMAT as OTHER_OOM
-from analyzer.parsers.nccl_xml import FORMAT as NCCL_XML
 from analyzer.parsers.p2p_test import FORMAT as P2P_TEST
 from analyzer.parsers.package_list import FORMAT as PACKAGE_LIST
 from analyzer.parsers.package_log import FORMAT as PACKAGE_LOG
@@ -49,9 +49,9 @@ from analyzer.parsers.run_phase import FORMAT as RUN_PHASE
 from analyzer.parsers.sanitizer import FORMAT as SANITIZER
 from analyzer.parsers.service_state import FORMAT as SERVICE_STATE
 from analyzer.parsers.shell_exit import FORMAT as SHELL_EXIT
+from analyzer.parsers.simple_p2p import FORMAT as SIMPLE_P2P
 from analyzer.parsers.slurm_log import FORMAT as SLURM_LOG
 from analyzer.parsers.slurm_table import FORMAT as SLURM_TABLE
-from analyzer.parsers.simple_p2p import FORMAT as SIMPLE_P2P
 from analyzer.parsers.smi_csv import FORMAT as SMI_CSV
 from analyzer.parsers.smi_monitor import FORMAT as SMI_MONITOR
 from analyzer.parsers.smi_nvlink import FORMAT as SMI_NVLINK

@@ -203,7 +203,7 @@ class SmiQuerySession(Session):
 
     def on_handle(self, f: Fields, line: Line) -> None:
         bus, index = bus_id(f.get("bus")), integer(f.get("index"))
-        self._fault(line, f["text"], {"gpu": index, "bus_id": bus})
+        self._fault(line, line.text, {"gpu": index, "bus_id": bus})
         if bus is not None:
             self._dump.lost[bus] = index
 
