@@ -42,7 +42,7 @@ class HostFactsSession(Session):
         """Known: the number of nodes, which their lines show."""
 
 
-_LITERALS = ("GNU/Linux", " cpus: ", " size: ", "node 0 free: ", "node 1 free: ", "CPU(s): ")
+_LITERALS = ("GNU/Linux", " cpus: ", "node 0 size: ", "node 1 size: ", "node 0 free: ", "node 1 free: ", "CPU(s): ")
 FORMAT = Format(
     name="host-facts",
     grammar="host_facts",

@@ -220,7 +220,7 @@ _LITERALS = (
     "real\t",
     "user\t",
     "sys\t",
-    "elapsed ",
+    "%CPU (",
 )
 FORMAT = Format(
     name="host-limits",
