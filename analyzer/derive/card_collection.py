@@ -43,6 +43,8 @@ class _Finder:
 
     def __init__(self, cards: list[Card], processes: list[Row]) -> None:
         self.cards = cards
+        hosts = {row.host for row in cards if row.host} | {row["host"] for row in processes if row["host"]}
+        self._one_host = len(hosts) < 2  # of several hosts a line without one could be any's
         self._by_stream = {p["stream"]: p for p in processes if p["stream"] is not None}
         self._by_rank: dict[int, list[Row]] = defaultdict(list)
         for process in processes:
@@ -53,7 +55,7 @@ class _Finder:
         return self.find(process["host"], process["gpu"], process["bus_id"])
 
     def find(self, host: str | None, gpu: int | None, bus_id: str | None = None) -> Card:
-        near = [c for c in self.cards if host is None or c.host is None or c.host == host]
+        near = [c for c in self.cards if c.host == host or (self._one_host and None in (host, c.host))]
         for card in near:
             if bus_id and card.bus_id == bus_id:
                 return card
