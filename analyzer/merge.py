@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from analyzer.model import InputFile, make_ref
+from analyzer.model import InputFile, make_ref, split_ref
 from analyzer.scan import Scan
 from analyzer.schema import TABLES
 
@@ -39,6 +39,9 @@ def append_part(into: Scan, part: Scan) -> None:
         else:
             numbers[own] = count + len(fresh)
             fresh.append((row, numbers[own]))
+    if part.rows.get("last_line"):  # what ended the part before was not the end of the file
+        ends = into.rows.get("last_line", [])
+        into.rows["last_line"] = [row for row in ends if not isinstance(row[0], int) or split_ref(row[0])[0] != last]
     shift = make_ref(last, before.lines)
     for row, number in fresh:
         values = list(row)
