@@ -20,7 +20,6 @@ INCIDENT = ROOT / "tests" / "fixtures" / "incidents" / "four-cards-drop-out"
 CAUSE = "memory.comm-buffers-over-capacity"
 
 pytestmark = pytest.mark.wheel
-needs_cli = pytest.mark.skipif(not (ROOT / "analyzer" / "cli.py").exists(), reason="no command line yet")
 
 LOAD_ALL_COMPILED = """
 import lark
@@ -85,7 +84,6 @@ def test_the_compiled_grammars_are_used(installed: Path, tmp_path: Path) -> None
     assert loaded.split() == grammar_store.names()
 
 
-@needs_cli
 def test_an_incident_is_explained(installed: Path, elsewhere: Path) -> None:
     printed = call(installed / "crashcart", "analyze", "--format", "json", "logs", cwd=elsewhere, expect=1)
     report = json.loads(printed)
@@ -93,7 +91,6 @@ def test_an_incident_is_explained(installed: Path, elsewhere: Path) -> None:
     assert report["findings"][0]["cause"] == CAUSE
 
 
-@needs_cli
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_every_report_can_be_written(installed: Path, elsewhere: Path, form: str) -> None:
     call(installed / "crashcart", "analyze", "--format", form, "-o", "report", "logs", cwd=elsewhere, expect=1)

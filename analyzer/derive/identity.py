@@ -26,7 +26,6 @@ class Process:
     rank: int | None = None
     local_rank: int | None = None
     gpu: int | None = None
-    cuda_dev: int | None = None
     bus_id: str | None = None
     nranks: int = 0
     ref: int | None = None
@@ -83,7 +82,6 @@ def _from_nccl(evidence: Evidence) -> dict[Key, Process]:
         process.streams[row["stream"]] += 1
         if row["nranks"] > process.nranks or process.ref is None:
             process.nranks, process.rank, process.ref = row["nranks"], row["comm_rank"], row["ref"]
-            process.cuda_dev = row["cuda_dev"]
             process.gpu = row["nvml_dev"] if row["nvml_dev"] is not None else row["cuda_dev"]
             process.bus_id = row["bus_id"]
     for table in ("comm_alloc", "env_var", "channel", "nccl_message"):

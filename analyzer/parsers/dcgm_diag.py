@@ -14,24 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from analyzer.parsers.base import Emit, Format, Line, Session, Verdict
+from analyzer.parsers.base import Emit, Format, Line, Verdict
 from analyzer.parsers.dcgm_texts import each_gpu, gpus, json_rows, path, result
-from analyzer.parsers.json_block import JsonBlock, opening
+from analyzer.parsers.json_block import JsonBlock, JsonOrTableSession, opening
 from analyzer.shapes import LineGrammar
 
 Fields = Mapping[str, str]
 
-_FOREIGN_LINES = 4
 _NOTES = ("warning", "error", "info")
 _NO_TESTS = frozenset({"diagnostic", "result", "dcgm version", "driver version detected", "gpu device ids detected"})
 
 
-class DcgmSession(Session):
+class DcgmSession(JsonOrTableSession):
     """Reads tables cell by cell; what a test says may go on over several rows."""
+
+    foreign_lines = 4
 
     def __init__(self, grammar: LineGrammar, emit: Emit) -> None:
         super().__init__(grammar, emit)
-        self._json: JsonBlock | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -43,22 +43,6 @@ class DcgmSession(Session):
         self._gpu_of_links: int | None = None
         self._peer = 0
         self._strange = 0
-
-    def offer(self, line: Line, called: bool) -> Verdict:
-        if self._json is not None:
-            if self._json.add(line.text):
-                self.close()
-            return Verdict.TAKEN
-        return super().offer(line, called)
-
-    def unread(self, line: Line) -> Verdict:
-        return self.foreign(line)
-
-    def foreign(self, line: Line) -> Verdict:
-        if not self.open:
-            return Verdict.LEFT
-        self._strange += bool(line.text.strip())
-        return Verdict.ENDED if self._strange > _FOREIGN_LINES else Verdict.LEFT
 
     def close(self) -> None:
         """Sends the last test or the JSON document."""

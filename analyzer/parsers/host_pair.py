@@ -151,39 +151,26 @@ def _telling(name: str) -> bool:
     return bool(_NAMES.fullmatch(name)) and bool(_TELLING.search(name)) and not _UNIT.search(name)
 
 
+_LITERALS = (
+    "ib_write_bw",
+    "ib_read_bw",
+    "ib_send_bw",
+    "osu_",
+    "busbw",
+    "pairwise",
+    " pair",
+    "pair ",
+    " <-> ",
+    "Gb/s",
+    "Gbps",
+)
 FORMAT = Format(
     name="host-pair",
     grammar="host_pair",
-    literals=(
-        "ib_write_bw",
-        "ib_read_bw",
-        "ib_send_bw",
-        "osu_",
-        "busbw",
-        "pairwise",
-        " pair",
-        "pair ",
-        " <-> ",
-        "Gb/s",
-        "Gbps",
-    ),
+    literals=_LITERALS,
     session=HostPairSession,
     title="bandwidth between pairs of hosts or adapters (tables of a site)",
     command="ib_write_bw or sendrecv_perf for every pair of hosts",
     versions="any",
-    weak_literals=frozenset(
-        {
-            "ib_write_bw",
-            "ib_read_bw",
-            "ib_send_bw",
-            "osu_",
-            "busbw",
-            "pairwise",
-            " pair",
-            "pair ",
-            " <-> ",
-            "Gb/s",
-            "Gbps",
-        }
-    ),
+    weak_literals=frozenset(_LITERALS),
 )

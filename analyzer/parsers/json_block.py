@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
-from analyzer.parsers.base import Line
+from analyzer.parsers.base import Emit, Line, Session, Verdict
+from analyzer.shapes import LineGrammar
 
 _MOST_LINES = 200_000
 _MOST_CHARACTERS = 64 << 20
@@ -59,3 +60,31 @@ def opening(text: str, key: str) -> tuple[str, str]:
     brace = text.find("{")
     start = text.find(f'"{key}')
     return ("", text[brace:]) if 0 <= brace < start else ("{", text[start:])
+
+
+class JsonOrTableSession(Session):
+    """For a tool that prints tables or one JSON document: collects the document, counts foreign lines of a table."""
+
+    foreign_lines: ClassVar[int] = 6  # more than these end a table
+
+    def __init__(self, grammar: LineGrammar, emit: Emit) -> None:
+        super().__init__(grammar, emit)
+        self._json: JsonBlock | None = None
+        self._strange = 0
+
+    def offer(self, line: Line, called: bool) -> Verdict:
+        """A line inside the document belongs to it, whatever it says."""
+        if self._json is not None:
+            if self._json.add(line.text):
+                self.close()
+            return Verdict.TAKEN
+        return super().offer(line, called)
+
+    def unread(self, line: Line) -> Verdict:
+        return self.foreign(line)
+
+    def foreign(self, line: Line) -> Verdict:
+        if not self.open:
+            return Verdict.LEFT
+        self._strange += bool(line.text.strip())
+        return Verdict.ENDED if self._strange > self.foreign_lines else Verdict.LEFT

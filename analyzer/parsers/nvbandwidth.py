@@ -18,8 +18,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from analyzer.parsers.base import Emit, Format, Line, Session, Verdict
-from analyzer.parsers.json_block import JsonBlock, opening
+from analyzer.parsers.base import Emit, Format, Line, Verdict
+from analyzer.parsers.json_block import JsonBlock, JsonOrTableSession, opening
 from analyzer.parsers.values import bus_id
 from analyzer.shapes import LineGrammar
 
@@ -27,36 +27,18 @@ Fields = Mapping[str, str]
 Values = dict[str, object]
 
 TOOL = "nvbandwidth"
-_FOREIGN_LINES = 6
 _DEVICE = re.compile(r"([0-9]{1,3}): (.{1,80}?) \(([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})")
 
 
-class NvbandwidthSession(Session):
+class NvbandwidthSession(JsonOrTableSession):
     """Reads one matrix after the other; a JSON document is collected and read at once."""
 
     def __init__(self, grammar: LineGrammar, emit: Emit) -> None:
         super().__init__(grammar, emit)
-        self._json: JsonBlock | None = None
         self._title = ""
         self._test = ""
         self._columns: list[int] = []
         self._strange = 0
-
-    def offer(self, line: Line, called: bool) -> Verdict:
-        if self._json is not None:
-            if self._json.add(line.text):
-                self.close()
-            return Verdict.TAKEN
-        return super().offer(line, called)
-
-    def unread(self, line: Line) -> Verdict:
-        return self.foreign(line)
-
-    def foreign(self, line: Line) -> Verdict:
-        if not self.open:
-            return Verdict.LEFT
-        self._strange += bool(line.text.strip())
-        return Verdict.ENDED if self._strange > _FOREIGN_LINES else Verdict.LEFT
 
     def close(self) -> None:
         """Sends the JSON document, if one is open."""

@@ -28,6 +28,12 @@ def scan_bytes(data: bytes, formats: Sequence[Format], *, plans: bool = True, na
     return driver.scan
 
 
+def failures(text: str, formats: Sequence[Format], *, plans: bool = True) -> list[str]:
+    """The problems of parsers that raised on the text."""
+    scan = scan_bytes(text.encode("utf-8", "replace"), formats, plans=plans)
+    return [problem.what for problem in scan.problems if "parser failed" in problem.what]
+
+
 def rows_of(scan: Scan) -> dict[str, list[dict[str, object]]]:
     """The rows of every table as mappings without the columns that are NULL."""
     found: dict[str, list[dict[str, object]]] = {}

@@ -20,17 +20,12 @@ from analyzer.parsers import (
 from analyzer.parsers.base import Format
 from analyzer.parsers.fabric_texts import fabric_message
 from analyzer.parsers.xid_text import sxid_details, xid_details
-from tests.parsers.golden import cases, check, rows_of, scan_bytes
+from tests.parsers.golden import cases, check, failures, rows_of, scan_bytes
 
 MODULES = (fabric_log, service_state, smi_monitor, power_supply, dcgm_diag, nvbandwidth, gpu_burn)
 FORMATS: tuple[Format, ...] = tuple(module.FORMAT for module in MODULES)
 CASES = [(fmt, path) for fmt in FORMATS for path in cases(fmt.name)]
 WORDS = sorted({line for _, path in CASES for line in path.read_bytes().decode().split("\n")})
-
-
-def _failures(text: str, *, plans: bool = True) -> list[str]:
-    scan = scan_bytes(text.encode("utf-8", "replace"), FORMATS, plans=plans)
-    return [problem.what for problem in scan.problems if "parser failed" in problem.what]
 
 
 @pytest.mark.parametrize(("fmt", "path"), CASES, ids=[f"{path.parent.name}/{path.stem}" for _, path in CASES])
@@ -56,7 +51,7 @@ def test_line_ends_and_colours_change_nothing(fmt: Format) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=60)), max_size=60), st.booleans())
 def test_no_text_raises(lines: list[str], plans: bool) -> None:
-    assert _failures("\n".join(lines), plans=plans) == []
+    assert failures("\n".join(lines), FORMATS, plans=plans) == []
 
 
 @settings(max_examples=80, deadline=None)

@@ -10,17 +10,12 @@ from hypothesis import strategies as st
 
 from analyzer.parsers import host_memory, kernel_log, kernel_oom, lspci_tree, nccl_tests, p2p_test, ps_table
 from analyzer.parsers.base import Format
-from tests.parsers.golden import FIXTURES, cases, check, rows_of, scan_bytes
+from tests.parsers.golden import FIXTURES, cases, check, failures, rows_of, scan_bytes
 
 MODULES = (p2p_test, nccl_tests, kernel_log, kernel_oom, ps_table, host_memory, lspci_tree)
 FORMATS = tuple(module.FORMAT for module in MODULES)
 CASES = [(fmt, path) for fmt in FORMATS for path in cases(fmt.name)]
 WORDS = sorted({line for _, path in CASES for line in path.read_bytes().decode().split("\n")})
-
-
-def _failures(text: str, *, plans: bool = True) -> list[str]:
-    scan = scan_bytes(text.encode("utf-8", "replace"), FORMATS, plans=plans)
-    return [problem.what for problem in scan.problems if "parser failed" in problem.what]
 
 
 @pytest.mark.parametrize(("fmt", "path"), CASES, ids=[f"{path.parent.name}/{path.stem}" for _, path in CASES])
@@ -47,7 +42,7 @@ def test_a_sample_is_read_alike_beside_the_other_formats(fmt: Format, path: Path
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=60)), max_size=60), st.booleans())
 def test_no_text_raises(lines: list[str], plans: bool) -> None:
-    assert _failures("\n".join(lines), plans=plans) == []
+    assert failures("\n".join(lines), FORMATS, plans=plans) == []
 
 
 @settings(max_examples=100, deadline=None)
@@ -58,7 +53,7 @@ def test_plans_read_damaged_lines_like_lark(lines: list[str], data: st.DataObjec
     planned, plain = scan_bytes(text.encode(), FORMATS), scan_bytes(text.encode(), FORMATS, plans=False)
     assert planned.rows == plain.rows
     assert planned.recognised == plain.recognised
-    assert _failures(text) == []
+    assert failures(text, FORMATS) == []
 
 
 @pytest.mark.parametrize("fmt", FORMATS, ids=[fmt.name for fmt in FORMATS])

@@ -10,17 +10,12 @@ from hypothesis import strategies as st
 
 from analyzer.parsers import container_log, engine_log, kubernetes, sanitizer, shell_exit, slurm_log, slurm_table
 from analyzer.parsers.base import Format
-from tests.parsers.golden import cases, check, rows_of, scan_bytes
+from tests.parsers.golden import cases, check, failures, rows_of, scan_bytes
 
 MODULES = (slurm_log, slurm_table, kubernetes, container_log, engine_log, shell_exit, sanitizer)
 FORMATS = tuple(module.FORMAT for module in MODULES)
 CASES = [(fmt, path) for fmt in FORMATS for path in cases(fmt.name)]
 WORDS = sorted({line for _, path in CASES for line in path.read_bytes().decode().split("\n")})
-
-
-def _failures(text: str, *, plans: bool = True) -> list[str]:
-    scan = scan_bytes(text.encode("utf-8", "replace"), FORMATS, plans=plans)
-    return [problem.what for problem in scan.problems if "parser failed" in problem.what]
 
 
 @pytest.mark.parametrize(("fmt", "path"), CASES, ids=[f"{path.parent.name}/{path.stem}" for _, path in CASES])
@@ -38,7 +33,7 @@ def test_every_format_has_the_five_kinds_of_samples(fmt: Format) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=60)), max_size=60), st.booleans())
 def test_no_text_raises(lines: list[str], plans: bool) -> None:
-    assert _failures("\n".join(lines), plans=plans) == []
+    assert failures("\n".join(lines), FORMATS, plans=plans) == []
 
 
 @settings(max_examples=60, deadline=None)
